@@ -1,0 +1,4 @@
+//! KRaft's consensus state machine: events in, actions out; no IO, no clock.
+#![no_std]
+
+extern crate alloc;

@@ -1,0 +1,1 @@
+//! Kafka's metadata records and image as a ready state machine for kraft.

@@ -1,0 +1,1 @@
+//! Whole quorums in virtual time over a faulty network and faulty disks; text scenarios; checkers.

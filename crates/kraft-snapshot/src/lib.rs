@@ -1,0 +1,1 @@
+//! KIP-630 metadata snapshots: writer, reader, byte windows, reassembly.
