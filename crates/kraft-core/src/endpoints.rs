@@ -1,0 +1,114 @@
+//! Where replicas listen.
+
+use alloc::{collections::BTreeMap, string::String};
+use core::{
+    cmp::Ordering,
+    hash::{Hash, Hasher},
+};
+
+/// A host and a port, unresolved as Kafka keeps them.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// Host name or address text.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
+}
+
+impl Endpoint {
+    fn folded_host(&self) -> impl Iterator<Item = u8> + '_ {
+        self.host.bytes().map(|byte| byte.to_ascii_lowercase())
+    }
+}
+
+/// Hosts are equal regardless of case; hash and order follow.
+impl PartialEq for Endpoint {
+    fn eq(&self, other: &Self) -> bool {
+        self.port == other.port && self.host.eq_ignore_ascii_case(&other.host)
+    }
+}
+
+impl Eq for Endpoint {}
+
+impl Hash for Endpoint {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for byte in self.folded_host() {
+            state.write_u8(byte);
+        }
+        self.port.hash(state);
+    }
+}
+
+impl PartialOrd for Endpoint {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Endpoint {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.folded_host()
+            .cmp(other.folded_host())
+            .then(self.port.cmp(&other.port))
+    }
+}
+
+/// The endpoints of one replica by listener name. Names are upper case; an empty map means "unknown".
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Endpoints(BTreeMap<String, Endpoint>);
+
+impl Endpoints {
+    /// No endpoint known.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::default()
+    }
+
+    /// One listener.
+    #[must_use]
+    pub fn single(listener: &str, endpoint: Endpoint) -> Self {
+        let mut endpoints = Self::default();
+        endpoints.insert(listener, endpoint);
+        endpoints
+    }
+
+    /// Adds or replaces a listener; its name is put in upper case.
+    pub fn insert(&mut self, listener: &str, endpoint: Endpoint) {
+        self.0.insert(listener.to_ascii_uppercase(), endpoint);
+    }
+
+    /// The endpoint of a listener, whatever the case of the name.
+    #[must_use]
+    pub fn of(&self, listener: &str) -> Option<&Endpoint> {
+        self.0
+            .get(listener)
+            .or_else(|| self.0.get(&listener.to_ascii_uppercase()))
+    }
+
+    /// Listener names and endpoints, ordered by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Endpoint)> {
+        self.0.iter().map(|(name, endpoint)| (name.as_str(), endpoint))
+    }
+
+    /// The number of listeners.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl core::fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if self.host.contains(':') {
+            write!(f, "[{}]:{}", self.host, self.port)
+        } else {
+            write!(f, "{}:{}", self.host, self.port)
+        }
+    }
+}

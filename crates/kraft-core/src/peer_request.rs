@@ -1,0 +1,98 @@
+//! The requests that a replica sends. The engine encodes them at a version that the peer speaks.
+
+use crate::{
+    endpoints::Endpoints,
+    ids::{Epoch, NodeId, ReplicaKey},
+    offsets::{LogEnd, SnapshotId},
+    voter_set::SupportedVersions,
+};
+use alloc::{string::String, vec::Vec};
+
+/// A request to a peer.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum PeerRequest {
+    /// Vote or pre-vote.
+    Vote {
+        /// Our cluster.
+        cluster_id: String,
+        /// The voter that is asked.
+        voter: ReplicaKey,
+        /// The candidate: this replica.
+        candidate: ReplicaKey,
+        /// Its epoch.
+        epoch: Epoch,
+        /// Its log end.
+        log_end: LogEnd,
+        /// Whether it only asks for a pre-vote. A peer below version 2 cannot be asked: `RequestFault::UnsupportedVersion`.
+        pre_vote: bool,
+    },
+    /// The announcement of a leader.
+    BeginQuorumEpoch {
+        /// Our cluster.
+        cluster_id: String,
+        /// The voter that is told.
+        voter: ReplicaKey,
+        /// This replica.
+        leader: NodeId,
+        /// The epoch it leads.
+        epoch: Epoch,
+        /// Where it listens.
+        endpoints: Endpoints,
+    },
+    /// The resignation of a leader.
+    EndQuorumEpoch {
+        /// Our cluster.
+        cluster_id: String,
+        /// This replica.
+        leader: NodeId,
+        /// The epoch that it gives up.
+        epoch: Epoch,
+        /// Who should follow it, best first.
+        preferred_successors: Vec<ReplicaKey>,
+    },
+    /// Records, please.
+    Fetch {
+        /// Our cluster.
+        cluster_id: String,
+        /// This replica.
+        replica: ReplicaKey,
+        /// The epoch it is in.
+        epoch: Epoch,
+        /// Its log end: the next offset and the epoch before it.
+        log_end: LogEnd,
+        /// The high watermark it knows, -1 for none.
+        high_watermark: i64,
+        /// How long the leader may wait.
+        max_wait_ms: i32,
+        /// The most bytes.
+        max_bytes: i32,
+    },
+    /// A window of a snapshot, please.
+    FetchSnapshot {
+        /// Our cluster.
+        cluster_id: String,
+        /// This replica.
+        replica: ReplicaKey,
+        /// The epoch it is in.
+        epoch: Epoch,
+        /// Which snapshot.
+        snapshot: SnapshotId,
+        /// From which byte on.
+        position: i64,
+        /// The most bytes.
+        max_bytes: i32,
+    },
+    /// Our own endpoints and levels.
+    UpdateRaftVoter {
+        /// Our cluster.
+        cluster_id: String,
+        /// The leader's epoch.
+        epoch: Epoch,
+        /// This replica.
+        voter: ReplicaKey,
+        /// Where it listens.
+        endpoints: Endpoints,
+        /// The levels it supports.
+        kraft_versions: SupportedVersions,
+    },
+}

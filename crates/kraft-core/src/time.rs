@@ -1,0 +1,39 @@
+//! Time as an argument: the core never reads a clock.
+
+use core::time::Duration;
+
+/// A moment on the engine's monotonic clock, in microseconds since a start that only the engine knows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Instant(pub u64);
+
+impl Instant {
+    /// The moment `ms` milliseconds after the start of the clock.
+    #[must_use]
+    pub fn from_millis(ms: u64) -> Self {
+        Self(ms.saturating_mul(1000))
+    }
+
+    /// The moment `duration` later; the end of time when there is no such moment.
+    #[must_use]
+    pub fn after(self, duration: Duration) -> Self {
+        Self(
+            self.0
+                .saturating_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
+        )
+    }
+
+    /// The time from `earlier` to this moment, zero if it lies ahead.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        Duration::from_micros(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// What the clocks say when a step is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Time {
+    /// For timers. Never goes back.
+    pub mono: Instant,
+    /// For what people read and for record timestamps: milliseconds since 1970.
+    pub wall_ms: i64,
+}
