@@ -2,3 +2,28 @@
 #![no_std]
 
 extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+// The derive names this crate by its name, also from inside.
+extern crate self as kraft_wire;
+
+#[doc(hidden)]
+pub mod derive_support;
+mod error;
+mod field;
+mod reader;
+mod schema;
+mod tags;
+mod value;
+mod writer;
+
+pub mod uuid_text;
+
+pub use error::{DecodeError, DecodeErrorKind, EncodeError};
+pub use field::{Field, Format};
+pub use kraft_wire_derive::Message;
+pub use reader::{DECODE_FACTOR, DECODE_SLACK, Reader, STRING_LENGTH_MAX};
+pub use schema::{Message, MessageKind, Request};
+pub use tags::UnknownTags;
+pub use value::Value;
+pub use writer::{SharedBytes, Writer};

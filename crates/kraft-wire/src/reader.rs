@@ -1,0 +1,308 @@
+//! A cursor over received bytes that never believes a number.
+
+use alloc::string::String;
+
+use bytes::Bytes;
+use uuid::Uuid;
+
+use crate::error::{DecodeError, DecodeErrorKind};
+
+/// Longest string that Kafka reads or writes, in bytes.
+pub const STRING_LENGTH_MAX: usize = 32767;
+
+/// Memory that a decoded value may take: this many times its input, and [`DECODE_SLACK`] on top.
+pub const DECODE_FACTOR: usize = 4;
+
+/// See [`DECODE_FACTOR`].
+pub const DECODE_SLACK: usize = 4096;
+
+/// A cursor over a shared buffer. Byte strings and records come out as slices of that buffer, not as copies.
+///
+/// Everything that a decoder allocates is charged against a budget of [`DECODE_FACTOR`] times the input plus
+/// [`DECODE_SLACK`], so a small frame cannot demand much memory whatever it announces.
+#[derive(Clone, Debug)]
+pub struct Reader {
+    buf: Bytes,
+    position: usize,
+    budget: usize,
+}
+
+impl Reader {
+    /// Starts at the beginning of `buf`.
+    pub fn new(buf: Bytes) -> Self {
+        let budget = buf
+            .len()
+            .saturating_mul(DECODE_FACTOR)
+            .saturating_add(DECODE_SLACK);
+        Self {
+            buf,
+            position: 0,
+            budget,
+        }
+    }
+
+    /// Offset of the next byte to be read.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Number of bytes not yet read.
+    pub fn remaining(&self) -> usize {
+        self.buf.len() - self.position
+    }
+
+    /// The bytes not yet read, as a slice of the same buffer.
+    pub fn rest(&self) -> Bytes {
+        self.buf.slice(self.position..)
+    }
+
+    /// An error at the current position.
+    pub fn error(&self, kind: DecodeErrorKind) -> DecodeError {
+        DecodeError {
+            kind,
+            position: self.position,
+        }
+    }
+
+    /// Succeeds only at the end of the input.
+    pub fn expect_end(&self) -> Result<(), DecodeError> {
+        match self.remaining() {
+            0 => Ok(()),
+            remaining => Err(self.error(DecodeErrorKind::TrailingBytes { remaining })),
+        }
+    }
+
+    /// Takes `bytes` of memory out of the budget. A decoder calls this before it allocates.
+    pub fn charge(&mut self, bytes: usize) -> Result<(), DecodeError> {
+        match self.budget.checked_sub(bytes) {
+            Some(left) => {
+                self.budget = left;
+                Ok(())
+            }
+            None => Err(self.error(DecodeErrorKind::OutOfProportion)),
+        }
+    }
+
+    /// The next `length` bytes, shared with the buffer.
+    pub fn take(&mut self, length: usize) -> Result<Bytes, DecodeError> {
+        let end = self.end_of(length)?;
+        let slice = self.buf.slice(self.position..end);
+        self.position = end;
+        Ok(slice)
+    }
+
+    /// The next `N` bytes by value.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        match self.buf.get(self.position..).and_then(<[u8]>::first_chunk) {
+            Some(found) => {
+                self.position += N;
+                Ok(*found)
+            }
+            None => {
+                let remaining = self.remaining();
+                Err(self.error(DecodeErrorKind::UnexpectedEnd { needed: N, remaining }))
+            }
+        }
+    }
+
+    /// One byte.
+    pub fn u8(&mut self) -> Result<u8, DecodeError> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    /// A signed byte.
+    pub fn i8(&mut self) -> Result<i8, DecodeError> {
+        self.array().map(i8::from_be_bytes)
+    }
+
+    /// A 16-bit integer.
+    pub fn i16(&mut self) -> Result<i16, DecodeError> {
+        self.array().map(i16::from_be_bytes)
+    }
+
+    /// An unsigned 16-bit integer.
+    pub fn u16(&mut self) -> Result<u16, DecodeError> {
+        self.array().map(u16::from_be_bytes)
+    }
+
+    /// A 32-bit integer.
+    pub fn i32(&mut self) -> Result<i32, DecodeError> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    /// An unsigned 32-bit integer.
+    pub fn u32(&mut self) -> Result<u32, DecodeError> {
+        self.array().map(u32::from_be_bytes)
+    }
+
+    /// A 64-bit integer.
+    pub fn i64(&mut self) -> Result<i64, DecodeError> {
+        self.array().map(i64::from_be_bytes)
+    }
+
+    /// A double.
+    pub fn f64(&mut self) -> Result<f64, DecodeError> {
+        self.array().map(f64::from_be_bytes)
+    }
+
+    /// A uuid, most significant byte first.
+    pub fn uuid(&mut self) -> Result<Uuid, DecodeError> {
+        self.array().map(Uuid::from_bytes)
+    }
+
+    /// An unsigned varint of at most five bytes. As in Kafka, bits above the 32nd are dropped.
+    pub fn unsigned_varint(&mut self) -> Result<u32, DecodeError> {
+        let start = self.position;
+        let mut value = 0_u32;
+        for index in 0..5 {
+            let byte = self.varint_byte(start)?;
+            value |= u32::from(byte & 0x7f) << (7 * index);
+            if byte < 0x80 {
+                return Ok(value);
+            }
+        }
+        self.position = start;
+        Err(self.error(DecodeErrorKind::VarintTooLong { max_bytes: 5 }))
+    }
+
+    /// A zig-zag varint of at most five bytes, as in records.
+    pub fn varint(&mut self) -> Result<i32, DecodeError> {
+        let raw = self.unsigned_varint()?;
+        Ok((raw >> 1) as i32 ^ -((raw & 1) as i32))
+    }
+
+    /// A zig-zag varint of at most ten bytes, as in records.
+    pub fn varlong(&mut self) -> Result<i64, DecodeError> {
+        let start = self.position;
+        let mut raw = 0_u64;
+        for index in 0..10 {
+            let byte = self.varint_byte(start)?;
+            raw |= u64::from(byte & 0x7f) << (7 * index);
+            if byte < 0x80 {
+                return Ok((raw >> 1) as i64 ^ -((raw & 1) as i64));
+            }
+        }
+        self.position = start;
+        Err(self.error(DecodeErrorKind::VarintTooLong { max_bytes: 10 }))
+    }
+
+    /// The length prefix of a string: `None` is null.
+    pub fn string_length(&mut self, flexible: bool) -> Result<Option<usize>, DecodeError> {
+        if flexible {
+            self.compact_length()
+        } else {
+            Ok(usize::try_from(self.i16()?).ok())
+        }
+    }
+
+    /// The length prefix of a byte string, of records or of an array: `None` is null.
+    pub fn length(&mut self, flexible: bool) -> Result<Option<usize>, DecodeError> {
+        if flexible {
+            self.compact_length()
+        } else {
+            Ok(usize::try_from(self.i32()?).ok())
+        }
+    }
+
+    /// A string; `None` is null. Bytes that are not UTF-8 become replacement characters, as in Kafka.
+    pub fn string(&mut self, flexible: bool) -> Result<Option<String>, DecodeError> {
+        let start = self.position;
+        let Some(length) = self.string_length(flexible)? else {
+            return Ok(None);
+        };
+        if length > STRING_LENGTH_MAX {
+            let kind = DecodeErrorKind::StringTooLong { length };
+            return Err(DecodeError {
+                kind,
+                position: start,
+            });
+        }
+        let end = self.end_of(length)?;
+        let raw = self.buf.slice(self.position..end);
+        let text = match core::str::from_utf8(&raw) {
+            Ok(text) => {
+                self.charge(length)?;
+                String::from(text)
+            }
+            Err(_) => {
+                // A replacement character takes three bytes and stands for at least one.
+                self.charge(length * 3)?;
+                let mut text = String::with_capacity(length * 3);
+                for chunk in raw.utf8_chunks() {
+                    text.push_str(chunk.valid());
+                    if !chunk.invalid().is_empty() {
+                        text.push(char::REPLACEMENT_CHARACTER);
+                    }
+                }
+                text
+            }
+        };
+        self.position = end;
+        Ok(Some(text))
+    }
+
+    /// A byte string or records; `None` is null.
+    pub fn bytes(&mut self, flexible: bool) -> Result<Option<Bytes>, DecodeError> {
+        match self.length(flexible)? {
+            Some(length) => self.take(length).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The number of elements of an array; `None` is null. Each element takes at least one byte, so a count above
+    /// the number of bytes left is refused here.
+    pub fn count(&mut self, flexible: bool) -> Result<Option<usize>, DecodeError> {
+        let start = self.position;
+        let Some(count) = self.length(flexible)? else {
+            return Ok(None);
+        };
+        let remaining = self.remaining();
+        if count > remaining {
+            let kind = DecodeErrorKind::CountBeyondEnd {
+                count: count as u64,
+                remaining,
+            };
+            return Err(DecodeError {
+                kind,
+                position: start,
+            });
+        }
+        Ok(Some(count))
+    }
+
+    /// Lengths with the top bit set are negative numbers to Kafka, and so null.
+    fn compact_length(&mut self) -> Result<Option<usize>, DecodeError> {
+        let length = (self.unsigned_varint()? as i32).wrapping_sub(1);
+        Ok(usize::try_from(length).ok())
+    }
+
+    fn varint_byte(&mut self, start: usize) -> Result<u8, DecodeError> {
+        match self.buf.get(self.position) {
+            Some(&byte) => {
+                self.position += 1;
+                Ok(byte)
+            }
+            None => {
+                let kind = DecodeErrorKind::UnexpectedEnd {
+                    needed: self.position - start + 1,
+                    remaining: self.position - start,
+                };
+                Err(DecodeError {
+                    kind,
+                    position: start,
+                })
+            }
+        }
+    }
+
+    fn end_of(&self, length: usize) -> Result<usize, DecodeError> {
+        let remaining = self.remaining();
+        if length > remaining {
+            return Err(self.error(DecodeErrorKind::LengthBeyondEnd {
+                length: length as u64,
+                remaining,
+            }));
+        }
+        Ok(self.position + length)
+    }
+}
