@@ -1,0 +1,141 @@
+//! The operating system's files.
+
+use crate::{
+    file_system::{DirEntry, File, FileSystem, Metadata, Open},
+    lock::{DirLock, LOCK_FILE, LockError, Registered},
+};
+use rustix::fs::{FlockOperation, fcntl_lock};
+use std::{
+    fs::{self, OpenOptions, Permissions},
+    io,
+    os::unix::fs::{FileExt, PermissionsExt},
+    path::Path,
+};
+
+/// The operating system's file system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RealFs;
+
+/// An open file of the operating system.
+#[derive(Debug)]
+pub struct RealFile(fs::File);
+
+impl File for RealFile {
+    fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.0.read_at(buf, offset)
+    }
+
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn sync_all(&self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+
+    fn set_mode(&self, mode: u32) -> io::Result<()> {
+        self.0.set_permissions(Permissions::from_mode(mode))
+    }
+}
+
+impl FileSystem for RealFs {
+    type File = RealFile;
+
+    fn open(&self, path: &Path, how: Open) -> io::Result<RealFile> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match how {
+            Open::Read => {}
+            Open::ReadWrite => {
+                options.write(true);
+            }
+            Open::Create => {
+                options.write(true).create(true);
+            }
+            Open::CreateNew => {
+                options.write(true).create_new(true);
+            }
+        }
+        options.open(path).map(RealFile)
+    }
+
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        fs::create_dir_all(dir)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            // A link counts as what it points at; a name that is gone by now, or a dangling link, is no entry.
+            if let Some(metadata) = self.metadata(&entry.path())? {
+                entries.push(DirEntry {
+                    name: entry.file_name().to_string_lossy().into_owned(),
+                    metadata,
+                });
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn metadata(&self, path: &Path) -> io::Result<Option<Metadata>> {
+        match fs::metadata(path) {
+            Ok(metadata) => Ok(Some(Metadata {
+                is_dir: metadata.is_dir(),
+                len: if metadata.is_dir() { 0 } else { metadata.len() },
+            })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        fs::File::open(dir)?.sync_all()
+    }
+
+    fn lock_dir(&self, dir: &Path) -> Result<DirLock, LockError> {
+        let path = dir.join(LOCK_FILE);
+        let io_error = |source| LockError::Io {
+            path: path.clone(),
+            source,
+        };
+        let canonical = fs::canonicalize(dir).map_err(io_error)?;
+        let registered =
+            Registered::claim(&canonical).ok_or_else(|| LockError::HeldHere { path: path.clone() })?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(&path)
+            .map_err(io_error)?;
+        match fcntl_lock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(DirLock::new((file, registered))),
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => {
+                Err(LockError::HeldByOther { path: path.clone() })
+            }
+            Err(errno) => Err(io_error(errno.into())),
+        }
+    }
+}

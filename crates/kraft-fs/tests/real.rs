@@ -1,0 +1,80 @@
+//! The operating system's file system, by the same contract as the one in memory.
+
+use kraft_fs::{Fault, FaultyFs, File, FileSystem, LockError, Metadata, Open, RealFs, replace_file};
+use std::{io, os::unix::fs::PermissionsExt};
+
+#[test]
+fn files_are_written_read_cut_renamed_listed_and_removed() -> io::Result<()> {
+    let root = tempfile::tempdir()?;
+    let dir = root.path().join("a/b");
+    RealFs.create_dir_all(&dir)?;
+    let path = dir.join("f");
+    let file = RealFs.open(&path, Open::CreateNew)?;
+    file.allocate(0, 100_000)?;
+    file.write_all_at(b"hello", 10)?;
+    file.sync_data()?;
+    assert_eq!(file.len()?, 100_000);
+    file.set_len(15)?;
+    let mut read = [0; 15];
+    file.read_exact_at(&mut read, 0)?;
+    assert_eq!(&read, b"\0\0\0\0\0\0\0\0\0\0hello");
+    let beyond = file.read_exact_at(&mut read, 1).unwrap_err();
+    assert_eq!(beyond.kind(), io::ErrorKind::UnexpectedEof);
+
+    file.set_mode(0o400)?;
+    assert_eq!(std::fs::metadata(&path)?.permissions().mode() & 0o777, 0o400);
+    RealFs.rename(&path, &dir.join("g"))?;
+    RealFs.sync_dir(&dir)?;
+    let names: Vec<_> = RealFs.list(&dir)?.into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names, ["g"]);
+    let g = Some(Metadata {
+        is_dir: false,
+        len: 15,
+    });
+    assert_eq!(RealFs.metadata(&dir.join("g"))?, g);
+    RealFs.remove(&dir.join("g"))?;
+    assert_eq!(RealFs.metadata(&dir.join("g"))?, None);
+    assert_eq!(RealFs.read_bounded(&dir.join("g"), 10)?, None);
+    Ok(())
+}
+
+#[test]
+fn a_small_file_is_replaced_and_its_temporary_is_gone() -> io::Result<()> {
+    let root = tempfile::tempdir()?;
+    std::fs::write(root.path().join("f.tmp"), b"left by a crash")?;
+    replace_file(&RealFs, root.path(), "f", b"one")?;
+    replace_file(&RealFs, root.path(), "f", b"two")?;
+    assert_eq!(
+        RealFs.read_bounded(&root.path().join("f"), 3)?,
+        Some(b"two".to_vec())
+    );
+    assert_eq!(RealFs.list(root.path())?.len(), 1);
+    let too_large = RealFs.read_bounded(&root.path().join("f"), 2).unwrap_err();
+    assert_eq!(too_large.kind(), io::ErrorKind::InvalidData);
+    Ok(())
+}
+
+#[test]
+fn a_directory_is_locked_once_in_a_process_by_whatever_path() {
+    let root = tempfile::tempdir().unwrap();
+    let lock = RealFs.lock_dir(root.path()).unwrap();
+    let around = root.path().join("../").join(root.path().file_name().unwrap());
+    assert!(matches!(
+        RealFs.lock_dir(&around),
+        Err(LockError::HeldHere { .. })
+    ));
+    drop(lock);
+    RealFs.lock_dir(root.path()).unwrap();
+}
+
+#[test]
+fn the_chosen_call_fails_once() {
+    let root = tempfile::tempdir().unwrap();
+    let fs = FaultyFs::new(RealFs);
+    fs.arm(2, Fault::NoSpace);
+    let file = fs.open(&root.path().join("f"), Open::CreateNew).unwrap();
+    file.write_all_at(b"x", 0).unwrap();
+    assert_eq!(file.sync_data().unwrap_err().kind(), io::ErrorKind::StorageFull);
+    file.sync_data().unwrap();
+    assert_eq!(fs.calls(), 4);
+}
