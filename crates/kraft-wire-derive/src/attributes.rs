@@ -29,6 +29,7 @@ pub(crate) struct Member {
     pub(crate) tag_since: Option<i16>,
     pub(crate) ignorable: bool,
     pub(crate) records: bool,
+    pub(crate) never_flexible: bool,
     pub(crate) default: Option<Default>,
 }
 
@@ -134,6 +135,7 @@ impl Member {
             tag_since: None,
             ignorable: false,
             records: false,
+            never_flexible: false,
             default: None,
         };
         for attribute in attributes {
@@ -159,6 +161,7 @@ impl Member {
             "tag_since" => set(&mut self.tag_since, meta, integer(meta)?),
             "ignorable" => flag(&mut self.ignorable, meta),
             "records" => flag(&mut self.records, meta),
+            "never_flexible" => flag(&mut self.never_flexible, meta),
             "default" => set(&mut self.default, meta, default(meta)?),
             "name" => {
                 self.json_name = lower_first(&text(meta)?);
@@ -166,7 +169,7 @@ impl Member {
             }
             _ => Err(meta.error(
                 "not an attribute of a field: since, until, nullable_since, tag, tag_since, ignorable, records, \
-                 default, name",
+                 never_flexible, default, name",
             )),
         }
     }

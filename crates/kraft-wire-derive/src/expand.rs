@@ -419,11 +419,21 @@ fn in_position(member: &Member) -> When {
     }
 }
 
+/// The format in which the field stands at its place.
+fn format(member: &Member) -> TokenStream {
+    if member.never_flexible {
+        quote! { ::kraft_wire::Format { flexible: false, ..format } }
+    } else {
+        quote! { format }
+    }
+}
+
 fn write_positional(name: &str, member: &Member) -> TokenStream {
     let ident = &member.ident;
     let null = refuse_null(name, member);
+    let format = format(member);
     let position = in_position(member);
-    let write = position.then(&quote! { #null ::kraft_wire::Field::write(&self.#ident, writer, format)?; });
+    let write = position.then(&quote! { #null ::kraft_wire::Field::write(&self.#ident, writer, #format)?; });
     let refuse = match position.or(in_tags(member).and(quote! { format.flexible })) {
         When::If(present) if !member.ignorable => {
             let default = is_default_value(member);
@@ -449,9 +459,10 @@ fn read_positional(member: &Member) -> TokenStream {
         .nullable_since
         .map(|_| quote! { let position = reader.position(); });
     let null = check_null(member);
+    let format = format(member);
     in_position(member).then(&quote! {
         #position
-        message.#ident = ::kraft_wire::Field::read(reader, format)?;
+        message.#ident = ::kraft_wire::Field::read(reader, #format)?;
         #null
     })
 }

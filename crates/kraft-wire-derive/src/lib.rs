@@ -28,6 +28,7 @@
 //! | `tag = 0` | the field is a tagged one under this number |
 //! | `tag_since = 3` | first version in which it is a tagged one; absent: all versions that have it |
 //! | `ignorable` | encoding drops the value silently in a version that lacks the field |
+//! | `never_flexible` | the field keeps its old form in flexible versions |
 //! | `records` | the bytes are record batches |
 //! | `name = "KRaftVersion"` | Kafka's name, if it is not the field's in camel case |
 //!

@@ -7,9 +7,12 @@ extern crate std;
 // The derive names this crate by its name, also from inside.
 extern crate self as kraft_wire;
 
+mod any_message;
+mod api_key;
 #[doc(hidden)]
 pub mod derive_support;
 mod error;
+mod error_code;
 mod field;
 mod reader;
 mod schema;
@@ -17,9 +20,14 @@ mod tags;
 mod value;
 mod writer;
 
+pub mod frame;
+pub mod message;
 pub mod uuid_text;
 
+pub use any_message::{AnyDecoded, AnyMessage};
+pub use api_key::ApiKey;
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
+pub use error_code::ErrorCode;
 pub use field::{Field, Format};
 pub use kraft_wire_derive::Message;
 pub use reader::{DECODE_FACTOR, DECODE_SLACK, Reader, STRING_LENGTH_MAX};

@@ -1,0 +1,152 @@
+//! Whole frames: header and body together, without the length in front.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+use thiserror::Error;
+
+use crate::api_key::ApiKey;
+use crate::error::{DecodeError, EncodeError};
+use crate::message::{RequestHeader, ResponseHeader};
+use crate::reader::Reader;
+use crate::schema::{Message, Request};
+use crate::writer::{SharedBytes, Writer};
+
+/// Why a frame is not what its receiver expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// The header cannot be read.
+    #[error("header: {0}")]
+    Header(DecodeError),
+    /// No API of a controller listener has this key.
+    #[error("api key {api_key} is not one of a controller listener")]
+    UnknownApi {
+        /// The key that was found.
+        api_key: i16,
+    },
+    /// The body cannot be read.
+    #[error("body: {0}")]
+    Body(DecodeError),
+    /// The answer belongs to another request.
+    #[error("correlation id {found} instead of {expected}")]
+    Correlation {
+        /// Of the request in flight.
+        expected: i32,
+        /// Of the answer.
+        found: i32,
+    },
+}
+
+/// A request of type `M`, as a frame.
+pub fn encode_request<M: Request>(
+    request: &M,
+    version: i16,
+    correlation_id: i32,
+    client_id: Option<&str>,
+) -> Result<Bytes, EncodeError> {
+    let header = RequestHeader {
+        request_api_key: M::API_KEY,
+        request_api_version: version,
+        correlation_id,
+        client_id: client_id.map(String::from),
+        ..RequestHeader::default()
+    };
+    encode(
+        &header,
+        if M::is_flexible(version) { 2 } else { 1 },
+        request,
+        version,
+    )
+}
+
+/// An answer of type `M`, as a frame.
+pub fn encode_response<M: Message>(
+    response: &M,
+    version: i16,
+    correlation_id: i32,
+) -> Result<Bytes, EncodeError> {
+    let header = ResponseHeader {
+        correlation_id,
+        ..ResponseHeader::default()
+    };
+    encode(&header, response_header_version::<M>(version), response, version)
+}
+
+/// An answer of type `M` as the parts of a frame, for a vectored write: large records are passed on, not copied.
+pub fn encode_response_parts<M: Message>(
+    response: &M,
+    version: i16,
+    correlation_id: i32,
+) -> Result<Vec<Bytes>, EncodeError> {
+    let header = ResponseHeader {
+        correlation_id,
+        ..ResponseHeader::default()
+    };
+    let mut shared = SharedBytes::default();
+    let mut writer = Writer::sharing(&mut shared);
+    header.write_message(&mut writer, response_header_version::<M>(version))?;
+    response.write_message(&mut writer, version)?;
+    Ok(shared.into_parts())
+}
+
+/// Reads the header of a request. The reader that comes back stands at the body.
+///
+/// The header of a version that the API does not have is read too: ApiVersions answers such a request.
+pub fn decode_request_header(frame: Bytes) -> Result<(ApiKey, RequestHeader, Reader), FrameError> {
+    let mut reader = Reader::new(frame);
+    let mut ahead = reader.clone();
+    let api_key = ahead.i16().map_err(FrameError::Header)?;
+    let version = ahead.i16().map_err(FrameError::Header)?;
+    let api = ApiKey::from_key(api_key).ok_or(FrameError::UnknownApi { api_key })?;
+    let header = RequestHeader::decode(&mut reader, api.request_header_version(version));
+    Ok((api, header.map_err(FrameError::Header)?, reader))
+}
+
+/// Reads the header of an answer to a request of `api` and `version`. The reader that comes back stands at the body.
+pub fn decode_response_header(
+    frame: Bytes,
+    api: ApiKey,
+    version: i16,
+) -> Result<(ResponseHeader, Reader), FrameError> {
+    let mut reader = Reader::new(frame);
+    let header = ResponseHeader::decode(&mut reader, api.response_header_version(version));
+    Ok((header.map_err(FrameError::Header)?, reader))
+}
+
+/// Reads the answer to a request of type `M` that went out as `version` with `correlation_id`. Bytes behind the
+/// answer are ignored.
+pub fn decode_response<M: Request>(
+    frame: Bytes,
+    version: i16,
+    correlation_id: i32,
+) -> Result<M::Response, FrameError> {
+    let mut reader = Reader::new(frame);
+    let header = ResponseHeader::decode(&mut reader, response_header_version::<M>(version));
+    let found = header.map_err(FrameError::Header)?.correlation_id;
+    if found != correlation_id {
+        return Err(FrameError::Correlation {
+            expected: correlation_id,
+            found,
+        });
+    }
+    M::Response::decode(&mut reader, version).map_err(FrameError::Body)
+}
+
+fn encode<H: Message, M: Message>(
+    header: &H,
+    header_version: i16,
+    body: &M,
+    version: i16,
+) -> Result<Bytes, EncodeError> {
+    let size = header.encoded_size(header_version)? + body.encoded_size(version)?;
+    let mut out = Vec::with_capacity(size);
+    header.encode(header_version, &mut out)?;
+    body.encode(version, &mut out)?;
+    Ok(Bytes::from(out))
+}
+
+fn response_header_version<M: Message>(version: i16) -> i16 {
+    i16::from(M::API_KEY != ApiKey::ApiVersions.key() && M::is_flexible(version))
+}
