@@ -4,6 +4,7 @@ use crate::{
     ids::{Epoch, NodeId},
     offsets::SnapshotId,
     time::Time,
+    voter_set::SupportedVersions,
 };
 use alloc::{string::String, vec::Vec};
 
@@ -99,6 +100,46 @@ pub enum Handled {
     Unsupported,
 }
 
+/// An API that a state machine handles, with the versions of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandledApi {
+    /// The api key.
+    pub key: i16,
+    /// The lowest version.
+    pub min_version: i16,
+    /// The highest version.
+    pub max_version: i16,
+}
+
+/// A feature as ApiVersions tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Feature {
+    /// Its name.
+    pub name: String,
+    /// The levels that this node can run.
+    pub supported: SupportedVersions,
+    /// The level in force; 0 for none.
+    pub finalized: i16,
+}
+
+/// The features of a state machine. `kraft.version` is not among them: the engine adds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Features {
+    /// Last offset of the image in which a level changed last, -1 before anything was loaded.
+    pub finalized_epoch: i64,
+    /// The features.
+    pub features: Vec<Feature>,
+}
+
+impl Default for Features {
+    fn default() -> Self {
+        Self {
+            finalized_epoch: -1,
+            features: Vec::new(),
+        }
+    }
+}
+
 /// A broker project's metadata: what the replicated log means.
 ///
 /// In call order: [`load`](Self::load) whenever a snapshot replaces what there was; [`apply`](Self::apply) for each
@@ -170,6 +211,16 @@ pub trait StateMachine {
 
     /// Handles a request that the engine does not know.
     fn handle(&mut self, api: i16, version: i16, body: &[u8], view: NodeView<'_>) -> Handled;
+
+    /// The APIs that [`handle`](Self::handle) answers; the listener closes the connection of every other request.
+    fn apis(&self) -> Vec<HandledApi> {
+        Vec::new()
+    }
+
+    /// The features for the answer to ApiVersions.
+    fn features(&self) -> Features {
+        Features::default()
+    }
 
     /// The published image.
     fn image(&self) -> Self::Image;

@@ -1,0 +1,33 @@
+//! The clocks of a running process, in the form that the engine takes time in.
+
+use kraft_core::{Instant, Time};
+use std::{
+    sync::OnceLock,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// What the clocks of this process say now.
+///
+/// The monotonic part counts from the first call in the process, so that stamps of different threads compare.
+#[must_use]
+pub fn now() -> Time {
+    Time {
+        mono: monotonic(),
+        wall_ms: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX)),
+    }
+}
+
+/// The monotonic part of [`now`] alone.
+#[must_use]
+pub fn monotonic() -> Instant {
+    Instant(u64::try_from(origin().elapsed().as_micros()).unwrap_or(u64::MAX))
+}
+
+/// The moment of the process's clock that `instant` names, for timers of the runtime.
+
+fn origin() -> std::time::Instant {
+    static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
+    *ORIGIN.get_or_init(std::time::Instant::now)
+}

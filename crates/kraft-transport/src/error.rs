@@ -1,0 +1,88 @@
+//! What the caller of a handle operation may be told, and why a node ends.
+
+use kraft_core::{Epoch, NodeId, state_machine::Provenance};
+use thiserror::Error;
+
+/// Where an accepted and committed change stands in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SubmitChangeResult {
+    /// Offset of its first record.
+    pub base_offset: i64,
+    /// Offset of its last record.
+    pub last_offset: i64,
+    /// The epoch it was written in.
+    pub epoch: Epoch,
+}
+
+/// Why an operation on the quorum was not done, or is not known to be done.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RaftError {
+    /// This node does not lead.
+    #[error("not the leader of epoch {epoch}; the leader is {}", leader_name(*leader))]
+    NotLeader {
+        /// Who leads, if known.
+        leader: Option<NodeId>,
+        /// The current epoch.
+        epoch: Epoch,
+    },
+    /// The image that the change was built on is not the current one.
+    #[error("the image has moved on to offset {} (epoch {})", current.last_offset, current.last_epoch)]
+    Conflict {
+        /// Where the current image stands.
+        current: Provenance,
+    },
+    /// The state machine refuses the change.
+    #[error("refused with error code {code}: {reason}")]
+    Invalid {
+        /// Kafka's error code.
+        code: i16,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A change without records.
+    #[error("a change has to have at least one record")]
+    Empty,
+    /// The change does not fit into one batch.
+    #[error("the change does not fit into one batch of {max} bytes")]
+    TooLarge {
+        /// The most bytes of a batch.
+        max: u32,
+    },
+    /// More changes are waiting for their commit than this node holds. Try again later.
+    #[error("{held} bytes of changes wait for their commit already, at most {max} may")]
+    Busy {
+        /// Bytes that wait.
+        held: u64,
+        /// The most that may.
+        max: u64,
+    },
+    /// Leadership was lost and the change is certain not to be in the log.
+    #[error("leadership was lost; the change is not in the log and never will be")]
+    Lost,
+    /// Leadership was lost before the outcome was known: the change may or may not become committed.
+    #[error("leadership was lost before the outcome was known; the change may still become committed")]
+    Unknown,
+    /// The node is shutting down and takes nothing new.
+    #[error("the node is shutting down")]
+    ShuttingDown,
+    /// The node has ended.
+    #[error("the node has ended")]
+    Stopped,
+    /// This node does not do that. It says so instead of doing half of it.
+    #[error("not supported by this node: {operation}")]
+    UnsupportedVersion {
+        /// What was asked for.
+        operation: &'static str,
+    },
+    /// No snapshot can be taken now.
+    #[error("no snapshot can be taken now: {reason}")]
+    NoSnapshot {
+        /// Why.
+        reason: String,
+    },
+}
+
+fn leader_name(leader: Option<NodeId>) -> String {
+    leader.map_or_else(|| "not known".to_owned(), |id| format!("node {id}"))
+}

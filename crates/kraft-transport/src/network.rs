@@ -1,0 +1,29 @@
+//! The network as the engine sees it.
+
+use kraft_core::{Endpoint, PeerRequest, ReplicaKey, RequestFault, RequestId};
+
+/// A request on its way to a peer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboundRequest {
+    /// The number under which its outcome comes back.
+    pub request: RequestId,
+    /// The peer; a bootstrap server has a negative id.
+    pub to: ReplicaKey,
+    /// Where it listens.
+    pub endpoint: Endpoint,
+    /// What is asked.
+    pub body: PeerRequest,
+}
+
+/// Carries requests to peers.
+///
+/// Whoever implements it picks the version, encodes, and
+/// brings the outcome back as a command: [`Command::response`](crate::Command::response), or
+/// `Event::RequestFailed`. Every request that was taken has exactly one outcome.
+pub trait Network {
+    /// Takes a request and returns at once.
+    ///
+    /// # Errors
+    /// It cannot be sent; there will be no other outcome.
+    fn send(&mut self, request: OutboundRequest) -> Result<(), RequestFault>;
+}

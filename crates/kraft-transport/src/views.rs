@@ -1,0 +1,75 @@
+//! What the engine tells about itself, as plain values.
+
+use bytes::Bytes;
+use kraft_core::{Epoch, NodeId, SnapshotId, VoterSet};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// Committed batches for an observer (api 1004).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetadataFetchSlice {
+    /// Whole record batches in order, from the one that holds the asked offset.
+    pub records: Bytes,
+    /// What to load instead, when the asked offset lies before the log: then there are no records.
+    pub snapshot_id: Option<SnapshotId>,
+    /// The first offset that the log still has.
+    pub log_start_offset: i64,
+    /// The end of what this node can serve: its own high watermark, -1 while it knows none.
+    pub high_watermark: i64,
+    /// The highest commit that this node has heard of. A follower that lags serves less than that.
+    pub quorum_high_watermark: i64,
+}
+
+/// A replica that fetches from this leader and does not vote.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ObserverReplica {
+    /// Its node id.
+    pub id: NodeId,
+    /// Its directory, nil when it names none.
+    pub directory_id: Uuid,
+    /// Where it fetched last.
+    pub log_end_offset: i64,
+    /// Wall-clock milliseconds of its last valid fetch, -1 for never.
+    pub last_fetch_ms: i64,
+    /// Wall-clock milliseconds when it last had everything, -1 for never.
+    pub last_caught_up_ms: i64,
+}
+
+/// The state of the quorum as this node knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuorumStateSnapshot {
+    /// The leader, if known.
+    pub leader_id: Option<NodeId>,
+    /// The epoch.
+    pub leader_epoch: Epoch,
+    /// What is committed and held here, exclusive; -1 while unknown.
+    pub high_watermark: i64,
+    /// Timestamp of the last batch that was applied, 0 before the first.
+    pub last_applied_record_timestamp_ms: i64,
+    /// How long passes over newly committed batches took on average, in microseconds.
+    pub pending_record_processing_time_us_avg: u64,
+    /// The longest such pass, in microseconds.
+    pub pending_record_processing_time_us_max: u64,
+    /// The highest commit that this node has heard of; a follower that lags holds less.
+    pub quorum_high_watermark: i64,
+    /// Where the next record goes.
+    pub log_end_offset: i64,
+    /// The first offset that the log still has.
+    pub log_start_offset: i64,
+    /// The voters in force.
+    pub voters: VoterSet,
+    /// The directory of the candidate that got this node's vote in the epoch.
+    pub voted_directory_id: Option<Uuid>,
+    /// The observers, on a leader.
+    pub observers: Vec<ObserverReplica>,
+    /// Where each voter fetched last, on a leader.
+    pub per_replica_fetch_offset: BTreeMap<NodeId, i64>,
+    /// When each voter fetched last, in wall-clock milliseconds, on a leader.
+    pub per_replica_last_fetch_ms: BTreeMap<NodeId, i64>,
+    /// When each voter last had everything, in wall-clock milliseconds, on a leader.
+    pub per_replica_last_caught_up_ms: BTreeMap<NodeId, i64>,
+    /// Whether this node leads.
+    pub is_leader: bool,
+    /// The role: `leader`, `follower`, `observer`, `candidate`, `prospective`, `unattached` or `resigned`.
+    pub current_state: &'static str,
+}
