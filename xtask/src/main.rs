@@ -1,3 +1,68 @@
-//! Developer commands.
+//! Developer commands of the workspace: `cargo xtask ci` is what CI runs and never writes to the sources,
+//! `cargo xtask fix` rewrites what a tool can put right.
 
-fn main() {}
+mod ci;
+mod fix;
+mod interop;
+mod part;
+mod policy;
+mod sim;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Developer commands of the kraft workspace")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Everything CI runs, read-only: format, lints, docs, tests, no_std probe, policy, simulation, demo, interop
+    Ci {
+        /// Run only the parts whose name contains one of these words
+        #[arg(long, value_name = "WORD", value_delimiter = ',')]
+        only: Vec<String>,
+    },
+    /// Rewrite what tools can put right: format and clippy's machine-applicable suggestions
+    Fix,
+    /// Real Apache Kafka 4.4 controllers in one quorum with ours
+    Interop {
+        /// The short form, as in `ci`
+        #[arg(long)]
+        short: bool,
+        /// Run only the rounds whose name contains this word
+        #[arg(long)]
+        only: Option<String>,
+        /// Leave the directories and logs in place and say where they are
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Seeded simulation of whole quorums in a release build
+    Sim {
+        /// How many seeds
+        #[arg(long, default_value_t = sim::SEEDS_IN_CI)]
+        seeds: u64,
+        /// The first seed
+        #[arg(long, default_value_t = 0)]
+        first: u64,
+    },
+}
+
+fn main() -> ExitCode {
+    let passed = match Arguments::parse().command {
+        Command::Ci { only } => ci::run(&only),
+        Command::Fix => fix::run(),
+        Command::Interop { short, only, keep } => interop::run(interop::Options { short, only, keep }),
+        Command::Sim { seeds, first } => sim::run(first, seeds),
+    };
+    if passed {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

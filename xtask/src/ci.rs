@@ -1,0 +1,116 @@
+//! `cargo xtask ci`: everything that must hold before a change lands. It reads the sources and never writes
+//! to them; every part runs even when an earlier one failed, so that one run names all that is wrong.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::part::{self, Outcome};
+use crate::{interop, policy, sim, workspace};
+
+pub(crate) fn run(only: &[String]) -> bool {
+    let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()));
+    let outcomes: Vec<_> = PARTS
+        .iter()
+        .filter(|(name, _)| wanted(name))
+        .map(|(name, part)| part(name))
+        .collect();
+    part::summarise(&outcomes)
+}
+
+type Part = fn(&'static str) -> Outcome;
+
+/// In the order in which a mistake is cheapest to find. The parts up to the tests share one profile and
+/// therefore one set of build artefacts, those from the simulation on share the release build.
+const PARTS: &[(&str, Part)] = &[
+    ("format", |name| cargo(name, &["fmt", "--all", "--check"], 2)),
+    ("policy", |name| {
+        part::check(
+            name,
+            "licences, duplicate versions and sources against deny.toml",
+            policy::check,
+        )
+    }),
+    ("clippy", |name| {
+        cargo(
+            name,
+            &[
+                "clippy",
+                "--locked",
+                "--workspace",
+                "--all-targets",
+                "--",
+                "-D",
+                "warnings",
+            ],
+            15,
+        )
+    }),
+    ("features", features),
+    ("no_std probe", |name| {
+        cargo(
+            name,
+            &["build", "--locked", "--manifest-path", "probe/Cargo.toml"],
+            10,
+        )
+    }),
+    ("docs", docs),
+    ("tests", |name| {
+        cargo(name, &["test", "--locked", "--workspace"], 30)
+    }),
+    ("release build", |name| {
+        cargo(name, &["build", "--locked", "--release", "-p", "kraft-cli"], 15)
+    }),
+    ("simulation", sim::part),
+    ("demo", demo),
+    ("interop", |name| {
+        part::check(name, "a quorum with Apache Kafka 4.4, the short form", || {
+            let passed = interop::run(interop::Options {
+                short: true,
+                only: None,
+                keep: false,
+            });
+            if passed {
+                Ok("the short form passed".to_owned())
+            } else {
+                Err("see above".to_owned())
+            }
+        })
+    }),
+];
+
+fn cargo(name: &'static str, arguments: &[&str], minutes: u64) -> Outcome {
+    part::command(
+        name,
+        workspace::cargo(arguments),
+        Duration::from_secs(60 * minutes),
+    )
+}
+
+/// The libraries that have features, without them: what the default build never sees.
+fn features(name: &'static str) -> Outcome {
+    let arguments = [
+        "check",
+        "--locked",
+        "--no-default-features",
+        "-p",
+        "kraft-core",
+        "-p",
+        "kraft-wire",
+        "-p",
+        "kraft-sim",
+    ];
+    cargo(name, &arguments, 10)
+}
+
+fn docs(name: &'static str) -> Outcome {
+    let mut command = workspace::cargo(&["doc", "--locked", "--workspace", "--no-deps"]);
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    part::command(name, command, Duration::from_secs(10 * 60))
+}
+
+/// The program's main job, as a user runs it.
+fn demo(name: &'static str) -> Outcome {
+    let mut command = Command::new(workspace::kraft());
+    command.arg("demo");
+    part::command(name, command, Duration::from_secs(2 * 60))
+}

@@ -1,0 +1,22 @@
+//! `cargo xtask fix`: lets the tools rewrite what they can.
+
+use std::time::Duration;
+
+use crate::{part, workspace};
+
+pub(crate) fn run() -> bool {
+    let limit = Duration::from_secs(20 * 60);
+    let clippy = [
+        "clippy",
+        "--fix",
+        "--allow-dirty",
+        "--allow-staged",
+        "--workspace",
+        "--all-targets",
+    ];
+    let outcomes = [
+        part::command("clippy --fix", workspace::cargo(&clippy), limit),
+        part::command("format", workspace::cargo(&["fmt", "--all"]), limit),
+    ];
+    part::summarise(&outcomes)
+}

@@ -1,0 +1,145 @@
+//! Apache Kafka's jars by Maven, and JVM runs of its programs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::interop::Failure;
+use crate::interop::process;
+use crate::workspace;
+
+/// A Kafka program that is run to its end.
+#[derive(Clone, Copy)]
+pub(crate) enum Tool {
+    Storage,
+    Quorum,
+    Dump,
+}
+
+impl Tool {
+    fn main(self) -> &'static str {
+        match self {
+            Tool::Storage => "kafka.tools.StorageTool",
+            Tool::Quorum => "org.apache.kafka.tools.MetadataQuorumCommand",
+            Tool::Dump => "org.apache.kafka.tools.DumpLogSegments",
+        }
+    }
+
+    fn archive(self) -> &'static str {
+        match self {
+            Tool::Storage => "storage.jsa",
+            Tool::Quorum => "quorum.jsa",
+            Tool::Dump => "dump.jsa",
+        }
+    }
+}
+
+/// What a program that ended printed.
+pub(crate) struct Finished {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// The class path of Apache Kafka 4.4.0 and the class-data archives that make its programs start faster.
+pub(crate) struct Jars {
+    class_path: String,
+    folder: PathBuf,
+}
+
+impl Jars {
+    /// Resolves the jars; without a registry and without what an earlier run left there is no interop.
+    pub(crate) fn fetch() -> Result<Jars, Failure> {
+        let folder = workspace::target().join("kafka");
+        fs::create_dir_all(&folder)?;
+        let written = folder.join("classpath.txt");
+        let pom = workspace::root().join("xtask").join("kafka").join("pom.xml");
+        let output = Command::new("mvn")
+            .args(["--quiet", "--batch-mode", "--file"])
+            .arg(&pom)
+            .arg("dependency:build-classpath")
+            .arg(format!("-Dmdep.outputFile={}", written.display()))
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("CANNOT FETCH KAFKA: mvn does not run: {error}"))?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stdout);
+            return Err(format!(
+                "CANNOT FETCH KAFKA: Maven could not resolve {}:\n{said}",
+                pom.display()
+            )
+            .into());
+        }
+        Ok(Jars {
+            class_path: fs::read_to_string(&written)?.trim().to_owned(),
+            folder,
+        })
+    }
+
+    /// Runs one of Kafka's tools to its end.
+    pub(crate) fn tool(&self, tool: Tool, arguments: &[&str]) -> Result<Finished, Failure> {
+        let mut command = self.java(tool.archive(), "128m");
+        // Only the tool's own words, not those of the client below it.
+        command
+            .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
+            .arg(tool.main())
+            .args(arguments);
+        process::finish(command, Duration::from_secs(60))
+    }
+
+    /// A controller process that is not started yet.
+    pub(crate) fn controller(&self, config: &Path) -> Command {
+        let mut command = self.java("controller.jsa", "320m");
+        command.args(["-Xms128m", "-XX:+UseSerialGC"]);
+        command.args(LOGGING).arg("kafka.Kafka").arg(config);
+        command
+    }
+
+    /// `java` up to the class path. The first run with an archive's name writes it when it ends, later runs
+    /// start from it.
+    fn java(&self, archive: &str, heap: &str) -> Command {
+        let archive = self.folder.join(archive);
+        let option = if archive.exists() {
+            "SharedArchiveFile"
+        } else {
+            "ArchiveClassesAtExit"
+        };
+        let mut command = Command::new("java");
+        command.arg(format!("-Xmx{heap}"));
+        command.args([
+            "-XX:TieredStopAtLevel=1",
+            "-Xshare:auto",
+            "-Xlog:disable",
+            "-Xlog:all=off",
+        ]);
+        command.arg(format!("-XX:{option}={}", archive.display()));
+        command.args(["-cp", &self.class_path]);
+        command
+    }
+}
+
+const LOGGING: [&str; 4] = [
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=info",
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+    "-Dorg.slf4j.simpleLogger.logFile=System.out",
+];
+
+/// Polls until `check` gives something or the time is over.
+pub(crate) fn eventually<T>(
+    what: &str,
+    limit: Duration,
+    mut check: impl FnMut() -> Result<Option<T>, Failure>,
+) -> Result<T, Failure> {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(value) = check()? {
+            return Ok(value);
+        }
+        if Instant::now() >= deadline {
+            return Err(format!("not within {} s: {what}", limit.as_secs()).into());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

@@ -1,0 +1,63 @@
+//! One directory, run by both programs in turn: each goes on from what the other left, stopped or killed,
+//! and never changes a byte that was there.
+
+use std::path::Path;
+
+use crate::interop::jars::Jars;
+use crate::interop::quorum::{Kind, Mode, Quorum};
+use crate::interop::{Failure, jvm_log, say};
+
+pub(crate) fn round(jars: &Jars, folder: &Path, mode: Mode) -> Result<(), Failure> {
+    for formatted_by in [Kind::Kafka, Kind::Kraft] {
+        one_directory(jars, &folder.join(formatted_by.to_string()), mode, formatted_by)?;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Stopped,
+    Killed,
+}
+
+fn one_directory(jars: &Jars, folder: &Path, mode: Mode, formatted_by: Kind) -> Result<(), Failure> {
+    let mut quorum = Quorum::new(jars, folder, mode, 1)?;
+    quorum.format(1, formatted_by)?;
+    let other = match formatted_by {
+        Kind::Kafka => Kind::Kraft,
+        Kind::Kraft => Kind::Kafka,
+    };
+    let turns = [
+        (other, End::Killed),
+        (formatted_by, End::Killed),
+        (other, End::Stopped),
+        (formatted_by, End::Stopped),
+        (other, End::Stopped),
+    ];
+    let mut before = Vec::new();
+    let mut epoch = 0;
+    for (kind, end) in turns {
+        quorum.start(1, kind)?;
+        let status = quorum.wait_leader(None)?;
+        if status.epoch <= epoch {
+            return Err(format!("{kind} leads epoch {} after {epoch}", status.epoch).into());
+        }
+        epoch = status.epoch;
+        match end {
+            End::Stopped => quorum.stop(1)?,
+            End::Killed => quorum.kill(1)?,
+        };
+        let after = quorum.member(1).log_bytes()?;
+        if !after.starts_with(&before) || after.len() == before.len() {
+            return Err(format!("{kind} ({end:?}) did not go on from the log that it found").into());
+        }
+        before = after;
+    }
+    jvm_log::check(&quorum.member(1).output(Kind::Kafka))?;
+    quorum.kafka_dump(1)?;
+    say(&format!(
+        "formatted by {formatted_by}: five turns, {} bytes of log, none changed",
+        before.len()
+    ));
+    Ok(())
+}
