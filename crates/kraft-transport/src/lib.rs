@@ -6,6 +6,7 @@ pub mod error;
 pub mod inbound;
 pub mod network;
 pub mod peer_api;
+pub mod properties;
 pub mod reconfig;
 pub mod storage;
 pub mod views;
