@@ -1,1 +1,3 @@
 //! Whole quorums in virtual time over a faulty network and faulty disks; text scenarios; checkers.
+
+pub mod scenario;

@@ -1,0 +1,154 @@
+//! Which scenarios there are, and which entries of the reference still wait.
+
+use super::text::Scenario;
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// A theme of the reference's behaviour tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Theme {
+    /// The prefix of its ids.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// How many entries it has, numbered from 1.
+    pub entries: u32,
+    /// For entries without a scenario: number and the subject that they wait for.
+    waiting: &'static [(u32, &'static str)],
+}
+
+impl Theme {
+    const fn new(name: &'static str, about: &'static str, entries: u32) -> Self {
+        Self {
+            name,
+            about,
+            entries,
+            waiting: &[],
+        }
+    }
+
+    const fn waiting(mut self, waiting: &'static [(u32, &'static str)]) -> Self {
+        self.waiting = waiting;
+        self
+    }
+
+    /// The ids of the theme.
+    pub fn ids(&self) -> impl Iterator<Item = String> + '_ {
+        (1..=self.entries).map(|number| format!("{}-{number:03}", self.name))
+    }
+
+    fn waits_for(&self, number: u32) -> Option<&'static str> {
+        self.waiting
+            .iter()
+            .find(|(waiting, _)| *waiting == number)
+            .map(|(_, subject)| *subject)
+    }
+}
+
+/// The themes that have scenarios.
+pub const THEMES: &[Theme] = &[
+    Theme::new("ELECT", "Elections and votes", 30),
+    Theme::new("PREVOTE", "Pre-vote", 21),
+    Theme::new("BEGIN", "BeginQuorumEpoch", 8),
+    Theme::new("END", "EndQuorumEpoch", 5),
+    Theme::new("RESIGN", "Resignation", 5),
+    Theme::new("HWM", "High watermark", 14),
+    Theme::new("CHECKQUORUM", "Check quorum", 6),
+    Theme::new("DIVERGE", "Divergence, truncation, offset validation", 9),
+    Theme::new("FETCH", "Fetch", 12),
+    Theme::new("DISCOVERY", "Leader discovery and bootstrap servers", 9),
+    Theme::new("RESTART", "Restart and persistence", 14),
+    Theme::new("BOOTSTRAP", "First start, bootstrap snapshot, configuration", 14).waiting(&[]),
+];
+
+/// The scenario files of a source tree by id, in order: everything under `crates/*/scenarios`.
+///
+/// # Errors
+/// A folder cannot be read, or two files have the same id.
+pub fn find(root: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(root.join("crates"))? {
+        let folder = entry?.path().join("scenarios");
+        if folder.is_dir() {
+            collect(&folder, &mut found)?;
+        }
+    }
+    Ok(found)
+}
+
+fn collect(folder: &Path, found: &mut BTreeMap<String, PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "txt") {
+            let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if let Some(other) = found.insert(id, path.clone()) {
+                let text = format!("{} and {} have the same id", other.display(), path.display());
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The text of `docs/scenarios.md`.
+///
+/// # Errors
+/// A scenario file cannot be read.
+pub fn report(root: &Path) -> io::Result<String> {
+    let found = find(root)?;
+    let mut text = String::from(HEAD);
+    let (mut shown, mut all) = (0, 0);
+    for theme in THEMES {
+        let present = theme.ids().filter(|id| found.contains_key(id)).count();
+        shown += present;
+        all += theme.entries as usize;
+        line(&mut text, format_args!("| {} | {} | {} | {present} |", theme.name, theme.about, theme.entries));
+    }
+    line(&mut text, format_args!("| **all** | | {all} | {shown} |"));
+    for theme in THEMES {
+        line(&mut text, format_args!("\n## {}: {}\n", theme.name, theme.about));
+        for (number, id) in (1..).zip(theme.ids()) {
+            match found.get(&id) {
+                Some(path) => {
+                    let title = title(path)?;
+                    let link = path.strip_prefix(root).unwrap_or(path).display();
+                    line(&mut text, format_args!("- [{id}](../{link}) {title}"));
+                }
+                None => {
+                    let subject = theme.waits_for(number).unwrap_or("its turn");
+                    line(&mut text, format_args!("- {id} waits for {subject}"));
+                }
+            }
+        }
+    }
+    Ok(text)
+}
+
+fn title(path: &Path) -> io::Result<String> {
+    let scenario = Scenario::parse(&fs::read_to_string(path)?)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display())))?;
+    Ok(scenario.title)
+}
+
+fn line(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    writeln!(text, "{arguments}").expect("writing to a string cannot fail");
+}
+
+const HEAD: &str = "\
+# Scenarios
+
+Behaviour that Apache Kafka's own raft tests check, shown as text scenarios: inputs and time in, every effect out. The
+files lie beside the crate that they speak of; how to read them is said in the documentation of `kraft_sim::scenario`.
+`cargo test -p kraft-sim --test scenarios` runs all of them, `… --test scenarios -- ELECT` those of one theme, and
+`KRAFT_SCENARIO_REWRITE=1` in front of it writes what was seen into the files. This page is what `cargo xtask scenarios`
+prints; a test compares them.
+
+| theme | about | entries | shown |
+| --- | --- | --- | --- |
+";

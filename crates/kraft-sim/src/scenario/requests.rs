@@ -1,0 +1,226 @@
+//! Commands that give the replica an event other than an answer to its own requests.
+
+use super::{
+    command::{Command, CommandError, bad},
+    names,
+    replica::Stage,
+    show,
+};
+use kraft_core::{
+    Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplicaKey, ReplyId, RequestContext,
+    SuccessorRank,
+};
+use std::time::Duration;
+use uuid::Uuid;
+
+pub(crate) fn event(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
+    match command.name.as_str() {
+        "vote" => vote(command, stage, false),
+        "pre-vote" => vote(command, stage, true),
+        "begin" => begin(command, stage),
+        "end" => end(command, stage),
+        "fetch" => fetch(command, stage),
+        "fetch-snapshot" => fetch_snapshot(command, stage),
+        "update-voter" => update_voter(command, stage),
+        "describe" => Ok(Event::ReceiveDescribeQuorum {
+            context: context(command, stage)?,
+        }),
+        "leaderless" => Ok(Event::ReceiveLeaderlessEpoch {
+            epoch: command.need("epoch", command.epoch("epoch")?)?,
+        }),
+        "caller-gone" => Ok(Event::CallerGone {
+            reply: ReplyId(command.need("reply", command.number("reply")?)?),
+        }),
+        "propose" => Ok(Event::Propose {
+            reply: stage.next_reply(),
+            epoch: command.epoch("epoch")?,
+            records: command.number("records")?.unwrap_or(1),
+            bytes: command.number("bytes")?.unwrap_or(100),
+            payload: stage.next_payload(),
+        }),
+        "resign" => Ok(Event::Resign {
+            epoch: command.need("epoch", command.epoch("epoch")?)?,
+        }),
+        "shutdown" => Ok(Event::Shutdown {
+            timeout: Duration::from_millis(command.number("timeout")?.unwrap_or(5000)),
+        }),
+        "storage-failed" => Ok(Event::StorageFailed),
+        "installed" => Ok(Event::SnapshotInstalled {
+            snapshot: command.need("snapshot", command.pair("snapshot")?)?,
+            control: command
+                .text("control")
+                .map(super::records::control_records)
+                .transpose()?
+                .unwrap_or_default(),
+        }),
+        "tick" => Ok(Event::Tick),
+        "timer" => timer(command.word()?),
+        other => Err(CommandError::new(format!("there is no command `{other}`"))),
+    }
+}
+
+fn timer(name: &str) -> Result<Event, CommandError> {
+    match name {
+        "election" => Ok(Event::ElectionTimeout),
+        "fetch" => Ok(Event::FetchTimeout),
+        "check-quorum" => Ok(Event::CheckQuorumTimeout),
+        "heartbeat" => Ok(Event::HeartbeatTimeout),
+        other => Err(bad("timer", other)),
+    }
+}
+
+fn context(command: &Command, stage: &mut Stage) -> Result<RequestContext, CommandError> {
+    let partition = match command.text("partition") {
+        None => PartitionMatch::Metadata,
+        Some("other") => PartitionMatch::Other,
+        Some("malformed") => PartitionMatch::Malformed,
+        Some(text) => return Err(bad("partition", text)),
+    };
+    Ok(RequestContext {
+        reply: stage.next_reply(),
+        listener: command.text("listener").unwrap_or(names::LISTENER).to_owned(),
+        partition,
+    })
+}
+
+fn cluster_id(command: &Command, stage: &Stage) -> Option<String> {
+    match command.text("cluster") {
+        None => Some(stage.config().cluster_id.clone()),
+        Some("none") => None,
+        Some(other) => Some(other.to_owned()),
+    }
+}
+
+/// Whom a request is addressed to: nobody in particular unless `to` says so.
+fn addressee(command: &Command) -> Result<(NodeId, Uuid), CommandError> {
+    Ok(command
+        .key("to")?
+        .map_or((NodeId::NONE, Uuid::nil()), |key| (key.id, key.directory_or_nil())))
+}
+
+fn vote(command: &Command, stage: &mut Stage, pre_vote: bool) -> Result<Event, CommandError> {
+    let from = command.need("from", command.key("from")?)?;
+    let (voter_id, voter_directory_id) = addressee(command)?;
+    let own_end = stage.log().end();
+    let candidate_log_end = command.pair("log")?.map_or(own_end, |id| LogEnd {
+        last_epoch: id.epoch,
+        last_offset: id.end_offset,
+    });
+    Ok(Event::ReceiveVoteRequest {
+        context: context(command, stage)?,
+        from,
+        cluster_id: cluster_id(command, stage),
+        voter_id,
+        voter_directory_id,
+        candidate_epoch: command.need("epoch", command.epoch("epoch")?)?,
+        candidate: from.id,
+        candidate_directory_id: from.directory_or_nil(),
+        candidate_log_end,
+        pre_vote,
+    })
+}
+
+/// The endpoints of a leader: the usual ones unless `endpoints=none`.
+fn leader_endpoints(command: &Command, leader: NodeId, usual: bool) -> Result<Endpoints, CommandError> {
+    match command.text("endpoints") {
+        None if usual => Ok(names::endpoints(leader)),
+        None | Some("none") => Ok(Endpoints::empty()),
+        Some("usual") => Ok(names::endpoints(leader)),
+        Some("two") => {
+            let mut endpoints = names::endpoints(leader);
+            endpoints.insert("SECOND", names::endpoint(leader));
+            Ok(endpoints)
+        }
+        Some(text) => Err(bad("endpoints", text)),
+    }
+}
+
+fn begin(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
+    let leader_id = command.need("leader", command.node("leader")?)?;
+    let (voter_id, voter_directory_id) = addressee(command)?;
+    Ok(Event::ReceiveBeginQuorumEpoch {
+        context: context(command, stage)?,
+        cluster_id: cluster_id(command, stage),
+        voter_id,
+        voter_directory_id,
+        leader_id,
+        leader_epoch: command.need("epoch", command.epoch("epoch")?)?,
+        leader_endpoints: leader_endpoints(command, leader_id, true)?,
+    })
+}
+
+fn end(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
+    let leader_id = command.need("leader", command.node("leader")?)?;
+    let successors = command.keys("preferring")?.unwrap_or_default();
+    Ok(Event::ReceiveEndQuorumEpoch {
+        context: context(command, stage)?,
+        cluster_id: cluster_id(command, stage),
+        leader_id,
+        leader_epoch: command.need("epoch", command.epoch("epoch")?)?,
+        leader_endpoints: leader_endpoints(command, leader_id, false)?,
+        successor_rank: rank(&successors, &stage.config().local),
+    })
+}
+
+fn rank(successors: &[ReplicaKey], local: &ReplicaKey) -> SuccessorRank {
+    let is_local = |key: &ReplicaKey| {
+        key.id == local.id && (key.directory_id.is_none() || key.directory_id == local.directory_id)
+    };
+    let length = u32::try_from(successors.len()).expect("scenarios are short");
+    let position = successors.iter().position(is_local);
+    SuccessorRank {
+        position: position.map_or(length, |at| u32::try_from(at).expect("scenarios are short")),
+        successors: length,
+    }
+}
+
+fn fetch(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
+    Ok(Event::ReceiveFetch {
+        context: context(command, stage)?,
+        from: command.need("from", command.key("from")?)?,
+        cluster_id: cluster_id(command, stage),
+        fetch_epoch: command.need("epoch", command.epoch("epoch")?)?,
+        fetch_offset: command.need("offset", command.number("offset")?)?,
+        last_fetched_epoch: command.epoch("last")?.unwrap_or(Epoch(0)),
+        high_watermark: match command.text("hw") {
+            None => i64::MAX,
+            Some("unknown") => -1,
+            Some(text) => text.parse().map_err(|_| bad("hw", text))?,
+        },
+        max_wait_ms: command.number("max-wait")?.unwrap_or(0),
+        max_bytes: command.number("max-bytes")?.unwrap_or(1_048_576),
+    })
+}
+
+fn fetch_snapshot(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
+    Ok(Event::ReceiveFetchSnapshot {
+        context: context(command, stage)?,
+        from: command.need("from", command.key("from")?)?,
+        cluster_id: cluster_id(command, stage),
+        fetch_epoch: command.need("epoch", command.epoch("epoch")?)?,
+        snapshot: command.need("snapshot", command.pair("snapshot")?)?,
+        position: command.number("position")?.unwrap_or(0),
+        max_bytes: command.number("max-bytes")?.unwrap_or(1_048_576),
+    })
+}
+
+fn update_voter(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
+    let voter = command.need("voter", command.key("voter")?)?;
+    let max = command.number("max-version")?.unwrap_or(1);
+    Ok(Event::ReceiveUpdateRaftVoter {
+        context: context(command, stage)?,
+        cluster_id: cluster_id(command, stage),
+        leader_epoch: command.need("epoch", command.epoch("epoch")?)?,
+        voter,
+        endpoints: leader_endpoints(command, voter.id, true)?,
+        kraft_versions: kraft_core::SupportedVersions { min: 0, max },
+    })
+}
+
+/// Reads an error name; NONE when the argument is missing.
+pub(crate) fn error(command: &Command, name: &str) -> Result<kraft_core::ErrorCode, CommandError> {
+    match command.text(name) {
+        None => Ok(kraft_core::ErrorCode::None),
+        Some(text) => show::error_of(text).ok_or_else(|| bad(name, text)),
+    }
+}

@@ -1,0 +1,23 @@
+//! The page that lists the scenarios says what is there.
+
+use kraft_sim::scenario;
+use std::{fs, path::Path};
+
+fn root() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn the_page_is_up_to_date() {
+    let report = scenario::report(&root()).expect("the scenario folders can be read");
+    let page = fs::read_to_string(root().join("docs/scenarios.md")).expect("docs/scenarios.md");
+    assert_eq!(page, report, "write the output of `cargo xtask scenarios` into docs/scenarios.md");
+}
+
+#[test]
+fn every_scenario_belongs_to_a_theme() {
+    let found = scenario::find(&root()).expect("the scenario folders can be read");
+    let known: Vec<String> = scenario::THEMES.iter().flat_map(scenario::Theme::ids).collect();
+    let strangers: Vec<_> = found.keys().filter(|id| !known.contains(id)).collect();
+    assert!(strangers.is_empty(), "no theme has {strangers:?}");
+}
