@@ -9,7 +9,10 @@ use std::{
 };
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
     if std::env::args().any(|word| word == "--list") {
         return ExitCode::SUCCESS;
     }

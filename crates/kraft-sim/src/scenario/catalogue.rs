@@ -86,7 +86,11 @@ fn collect(folder: &Path, found: &mut BTreeMap<String, PathBuf>) -> io::Result<(
         if path.is_dir() {
             collect(&path, found)?;
         } else if path.extension().is_some_and(|extension| extension == "txt") {
-            let id = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let id = path
+                .file_stem()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             if let Some(other) = found.insert(id, path.clone()) {
                 let text = format!("{} and {} have the same id", other.display(), path.display());
                 return Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
@@ -108,7 +112,13 @@ pub fn report(root: &Path) -> io::Result<String> {
         let present = theme.ids().filter(|id| found.contains_key(id)).count();
         shown += present;
         all += theme.entries as usize;
-        line(&mut text, format_args!("| {} | {} | {} | {present} |", theme.name, theme.about, theme.entries));
+        line(
+            &mut text,
+            format_args!(
+                "| {} | {} | {} | {present} |",
+                theme.name, theme.about, theme.entries
+            ),
+        );
     }
     line(&mut text, format_args!("| **all** | | {all} | {shown} |"));
     for theme in THEMES {
@@ -131,8 +141,9 @@ pub fn report(root: &Path) -> io::Result<String> {
 }
 
 fn title(path: &Path) -> io::Result<String> {
-    let scenario = Scenario::parse(&fs::read_to_string(path)?)
-        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display())))?;
+    let scenario = Scenario::parse(&fs::read_to_string(path)?).map_err(|error| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{}: {error}", path.display()))
+    })?;
     Ok(scenario.title)
 }
 

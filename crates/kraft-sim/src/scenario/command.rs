@@ -30,7 +30,9 @@ pub(crate) struct Command {
 impl Command {
     pub(crate) fn parse(line: &str) -> Result<Self, CommandError> {
         let mut words = split_outside_brackets(line, ' ').into_iter();
-        let name = words.next().ok_or_else(|| CommandError::new("an empty command"))?;
+        let name = words
+            .next()
+            .ok_or_else(|| CommandError::new("an empty command"))?;
         Ok(Self {
             name,
             words: words.collect(),
@@ -108,9 +110,16 @@ impl Command {
     /// Refuses arguments that nothing has asked for.
     pub(crate) fn finish(&self) -> Result<(), CommandError> {
         let used = self.used.borrow();
-        let unused = self.words.iter().enumerate().find(|(index, _)| !used.contains(index));
+        let unused = self
+            .words
+            .iter()
+            .enumerate()
+            .find(|(index, _)| !used.contains(index));
         unused.map_or(Ok(()), |(_, word)| {
-            Err(CommandError::new(format!("`{}` does not know `{word}`", self.name)))
+            Err(CommandError::new(format!(
+                "`{}` does not know `{word}`",
+                self.name
+            )))
         })
     }
 }
@@ -147,7 +156,10 @@ pub(crate) fn split_outside_brackets(text: &str, separator: char) -> Vec<String>
         if character == separator && depth == 0 {
             parts.push(String::new());
         } else {
-            parts.last_mut().expect("there is always a last part").push(character);
+            parts
+                .last_mut()
+                .expect("there is always a last part")
+                .push(character);
         }
     }
     parts.retain(|part| !part.is_empty());
@@ -174,7 +186,10 @@ mod tests {
     #[test]
     fn pairs_may_be_negative() {
         assert_eq!(pair("10-3").map(|id| (id.end_offset, id.epoch.0)), Some((10, 3)));
-        assert_eq!(pair("-1--1").map(|id| (id.end_offset, id.epoch.0)), Some((-1, -1)));
+        assert_eq!(
+            pair("-1--1").map(|id| (id.end_offset, id.epoch.0)),
+            Some((-1, -1))
+        );
         assert_eq!(pair("10"), None);
     }
 }

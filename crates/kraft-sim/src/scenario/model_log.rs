@@ -120,7 +120,8 @@ impl ModelLog {
 
     /// Makes everything up to a ticket durable.
     pub(crate) fn complete(&mut self, up_to: Ticket) {
-        while let Some((_, _, op)) = self.pending.pop_front_if(|(ticket, _, _)| *ticket <= up_to) {
+        while self.oldest_pending().is_some_and(|oldest| oldest <= up_to) {
+            let (_, _, op) = self.pending.pop_front().expect("the oldest operation is there");
             self.durable.perform(&op);
             if let DiskOp::Append { batches, .. } = &op
                 && self.truncations_waiting() == 0
@@ -216,8 +217,8 @@ impl LogView for ModelLog {
     }
 
     fn batch_end_at_or_before(&self, offset: i64) -> i64 {
-        let ends = self.seen.batches.iter().map(|batch| batch.last + 1);
-        ends.filter(|end| *end <= offset).last().unwrap_or(self.seen.start)
+        let mut ends = self.seen.batches.iter().map(|batch| batch.last + 1);
+        ends.rfind(|end| *end <= offset).unwrap_or(self.seen.start)
     }
 
     fn oldest_unfinished(&self) -> Option<Instant> {
@@ -233,7 +234,10 @@ mod tests {
 
     fn log(text: &str) -> ModelLog {
         let mut directory = Directory::default();
-        batches(text, 0).expect("batches").into_iter().for_each(|batch| directory.append(batch));
+        batches(text, 0)
+            .expect("batches")
+            .into_iter()
+            .for_each(|batch| directory.append(batch));
         ModelLog::open(directory)
     }
 

@@ -5,9 +5,7 @@
 //! stand for themselves.
 
 use super::command::CommandError;
-use kraft_core::{
-    Endpoint, Endpoints, NodeId, ReplicaKey, SupportedVersions, VoterNode, VoterSet,
-};
+use kraft_core::{Endpoint, Endpoints, NodeId, ReplicaKey, SupportedVersions, VoterNode, VoterSet};
 use uuid::Uuid;
 
 /// The listener that replicas of scenarios talk over.
@@ -78,7 +76,10 @@ pub fn show_node(id: NodeId) -> String {
 /// The text of a leader that may be unknown.
 #[must_use]
 pub fn show_leader(leader: Option<NodeId>) -> String {
-    leader.map_or_else(|| "no leader".to_owned(), |id| format!("leader {}", show_node(id)))
+    leader.map_or_else(
+        || "no leader".to_owned(),
+        |id| format!("leader {}", show_node(id)),
+    )
 }
 
 /// The text of a directory id.

@@ -62,9 +62,9 @@ fn control_record(text: &str) -> Result<ControlRecord, CommandError> {
             voters: node_list(voters)?,
             granting: node_list(granting)?,
         }),
-        ["version", version] => {
-            Ok(ControlRecord::KRaftVersion(version.parse().map_err(|_| bad("version", version))?))
-        }
+        ["version", version] => Ok(ControlRecord::KRaftVersion(
+            version.parse().map_err(|_| bad("version", version))?,
+        )),
         ["voters", voters] => Ok(ControlRecord::Voters(names::voter_set(&key_list(voters)?))),
         _ => Err(bad("record", text)),
     }
@@ -100,11 +100,19 @@ pub(crate) fn show_voters(voters: &VoterSet) -> String {
             if voter.endpoints == names::endpoints(voter.key.id) {
                 show_key(&voter.key)
             } else {
-                format!("{}({})", show_key(&voter.key), names::show_endpoints(&voter.endpoints))
+                format!(
+                    "{}({})",
+                    show_key(&voter.key),
+                    names::show_endpoints(&voter.endpoints)
+                )
             }
         })
         .collect();
-    if texts.is_empty() { "nobody".to_owned() } else { texts.join(",") }
+    if texts.is_empty() {
+        "nobody".to_owned()
+    } else {
+        texts.join(",")
+    }
 }
 
 /// The text of a batch.
@@ -126,7 +134,10 @@ mod tests {
     fn batches_read_back() {
         let text = "3x3,5[leader B voters L,B granting B; version 1; voters L@l,B@b],5x2";
         let batches = batches(text, 10).expect("batches");
-        assert_eq!(batches.iter().map(|batch| batch.base).collect::<Vec<_>>(), [10, 13, 16]);
+        assert_eq!(
+            batches.iter().map(|batch| batch.base).collect::<Vec<_>>(),
+            [10, 13, 16]
+        );
         assert_eq!(batches.iter().map(show_batch).collect::<Vec<_>>().join(","), text);
     }
 }

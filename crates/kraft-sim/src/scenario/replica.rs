@@ -7,8 +7,8 @@ use super::{
     show::{self, role_name, show_log_end, watermark},
 };
 use kraft_core::{
-    Action, Config, Event, Instant, LogView as _, NodeId, PayloadId, PeerRequest, Recovered, Replica, ReplicaKey,
-    ReplyId, RequestId, SupportedVersions, Ticket, Time, VoterSet,
+    Action, Config, Event, Instant, LogView as _, NodeId, PayloadId, PeerRequest, Recovered, Replica,
+    ReplicaKey, ReplyId, RequestId, SupportedVersions, Ticket, Time, VoterSet,
 };
 use std::{collections::BTreeMap, time::Duration};
 
@@ -107,7 +107,13 @@ impl Stage {
     fn start(&mut self) -> Result<(), CommandError> {
         let recovered: Recovered = self.log.durable.recovered();
         let mut actions = Vec::new();
-        let opened = Replica::open(self.config.clone(), recovered, &self.log, self.time(), &mut actions);
+        let opened = Replica::open(
+            self.config.clone(),
+            recovered,
+            &self.log,
+            self.time(),
+            &mut actions,
+        );
         match opened {
             Ok(replica) => {
                 self.replica = Some(replica);
@@ -130,7 +136,9 @@ impl Stage {
     }
 
     fn replica(&self) -> Result<&Replica, CommandError> {
-        self.replica.as_ref().ok_or_else(|| CommandError::new("there is no replica: start with `replica`"))
+        self.replica
+            .as_ref()
+            .ok_or_else(|| CommandError::new("there is no replica: start with `replica`"))
     }
 
     /// Gives the replica an event, performs what it wants and lets the disk follow.
@@ -155,7 +163,9 @@ impl Stage {
             self.output.push(show::action(&action, self.durable));
             match action {
                 Action::Disk { ticket, op } => self.log.submit(ticket, op, self.now),
-                Action::Send { request, to, body, .. } => {
+                Action::Send {
+                    request, to, body, ..
+                } => {
                     self.sent.insert(request, Sent { to, body });
                 }
                 Action::Reply { .. }
@@ -206,13 +216,19 @@ impl Stage {
         let until = match text.strip_prefix("deadline") {
             None => self.now.after(millis(text)?),
             Some(less) => {
-                let deadline = self.deadline()?.ok_or_else(|| CommandError::new("there is no deadline"))?;
+                let deadline = self
+                    .deadline()?
+                    .ok_or_else(|| CommandError::new("there is no deadline"))?;
                 let less = if less.is_empty() {
                     Duration::ZERO
                 } else {
                     millis(less.strip_prefix('-').ok_or_else(|| bad("wait", text))?)?
                 };
-                Instant(deadline.0.saturating_sub(u64::try_from(less.as_micros()).unwrap_or(u64::MAX)))
+                Instant(
+                    deadline
+                        .0
+                        .saturating_sub(u64::try_from(less.as_micros()).unwrap_or(u64::MAX)),
+                )
             }
         };
         let mut steps = 0;
@@ -225,7 +241,8 @@ impl Stage {
             let printed_before = self.output.len();
             self.step(Event::Tick)?;
             if self.output.len() > printed_before {
-                self.output.insert(printed_before, format!("at {} ms", self.now.0 / 1000));
+                self.output
+                    .insert(printed_before, format!("at {} ms", self.now.0 / 1000));
             }
         }
         self.now = self.now.max(until);
@@ -313,7 +330,9 @@ impl Stage {
 }
 
 fn millis(text: &str) -> Result<Duration, CommandError> {
-    text.parse().map(Duration::from_millis).map_err(|_| bad("time", text))
+    text.parse()
+        .map(Duration::from_millis)
+        .map_err(|_| bad("time", text))
 }
 
 fn disk_mode(text: &str) -> Result<bool, CommandError> {
@@ -402,7 +421,10 @@ fn directory(command: &Command) -> Result<Directory, CommandError> {
         );
     }
     if let Some(id) = command.pair("snapshot")? {
-        let control = command.text("snapshot-control").map(records::control_records).transpose()?;
+        let control = command
+            .text("snapshot-control")
+            .map(records::control_records)
+            .transpose()?;
         let snapshot = Snapshot {
             size: command.number("snapshot-size")?.unwrap_or(1000),
             control: control.unwrap_or_default(),

@@ -7,8 +7,8 @@ use super::{
     show,
 };
 use kraft_core::{
-    Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplicaKey, ReplyId, RequestContext,
-    SuccessorRank,
+    Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplicaKey, ReplyId,
+    RequestContext, SuccessorRank,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -93,9 +93,9 @@ fn cluster_id(command: &Command, stage: &Stage) -> Option<String> {
 
 /// Whom a request is addressed to: nobody in particular unless `to` says so.
 fn addressee(command: &Command) -> Result<(NodeId, Uuid), CommandError> {
-    Ok(command
-        .key("to")?
-        .map_or((NodeId::NONE, Uuid::nil()), |key| (key.id, key.directory_or_nil())))
+    Ok(command.key("to")?.map_or((NodeId::NONE, Uuid::nil()), |key| {
+        (key.id, key.directory_or_nil())
+    }))
 }
 
 fn vote(command: &Command, stage: &mut Stage, pre_vote: bool) -> Result<Event, CommandError> {

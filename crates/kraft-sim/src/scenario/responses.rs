@@ -31,12 +31,14 @@ pub(crate) fn event(command: &Command, request: RequestId, stage: &mut Stage) ->
             epoch,
             vote_granted: granted(command)?,
         },
-        PeerRequest::BeginQuorumEpoch { .. } => Event::ReceiveBeginQuorumEpochResponse { answer, from, epoch },
+        PeerRequest::BeginQuorumEpoch { .. } => {
+            Event::ReceiveBeginQuorumEpochResponse { answer, from, epoch }
+        }
         PeerRequest::EndQuorumEpoch { .. } => Event::ReceiveEndQuorumEpochResponse { answer, from, epoch },
         PeerRequest::Fetch { .. } => fetch(command, stage, answer, from, epoch)?,
-        PeerRequest::FetchSnapshot { snapshot, position, .. } => {
-            fetch_snapshot(command, stage, answer, from, epoch, (snapshot, position))?
-        }
+        PeerRequest::FetchSnapshot {
+            snapshot, position, ..
+        } => fetch_snapshot(command, stage, answer, from, epoch, (snapshot, position))?,
         PeerRequest::UpdateRaftVoter { .. } => Event::ReceiveUpdateRaftVoterResponse {
             answer,
             from,

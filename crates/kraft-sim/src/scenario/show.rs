@@ -28,7 +28,12 @@ pub(crate) fn action(action: &Action, durable: Ticket) -> String {
             waits(*after, durable)
         ),
         Action::Reply { reply, answer, after } => {
-            format!("reply {}: {}{}", reply.0, show_answer(answer), waits(*after, durable))
+            format!(
+                "reply {}: {}{}",
+                reply.0,
+                show_answer(answer),
+                waits(*after, durable)
+            )
         }
         Action::Accept { reply, base, epoch } => format!("accept {}: at {base} in epoch {epoch}", reply.0),
         Action::Refuse { reply, reason } => format!("refuse {}: {}", reply.0, refusal(*reason)),
@@ -39,7 +44,11 @@ pub(crate) fn action(action: &Action, durable: Ticket) -> String {
             epoch,
             leader,
             reason,
-        } => format!("{}, epoch {epoch}, {}: {reason}", role_name(*role), show_leader(*leader)),
+        } => format!(
+            "{}, epoch {epoch}, {}: {reason}",
+            role_name(*role),
+            show_leader(*leader)
+        ),
         Action::Lead { epoch, applied } => format!("lead epoch {epoch} once {applied} is applied"),
         Action::Unlead => "lead no more".to_owned(),
         Action::Discard { payload } => format!("discard payload {}", payload.0),
@@ -60,9 +69,17 @@ fn waits(after: Ticket, durable: Ticket) -> String {
 
 fn disk_op(op: &DiskOp) -> String {
     match op {
-        DiskOp::Append { base, batches, payload } => {
+        DiskOp::Append {
+            base,
+            batches,
+            payload,
+        } => {
             let batches: Vec<_> = batches.iter().map(show_batch).collect();
-            format!("append at {base}: {}{}", batches.join(","), append_payload(payload))
+            format!(
+                "append at {base}: {}{}",
+                batches.join(","),
+                append_payload(payload)
+            )
         }
         DiskOp::Truncate { to } => format!("truncate to {to}"),
         DiskOp::SnapshotChunk {
@@ -76,7 +93,9 @@ fn disk_op(op: &DiskOp) -> String {
             snapshot_id(*snapshot),
             if *last { ", the last" } else { "" }
         ),
-        DiskOp::TruncateFully { snapshot } => format!("truncate fully to snapshot {}", snapshot_id(*snapshot)),
+        DiskOp::TruncateFully { snapshot } => {
+            format!("truncate fully to snapshot {}", snapshot_id(*snapshot))
+        }
         DiskOp::StoreElection(election) => format!("store {}", election_state(election)),
         DiskOp::StartEpoch { epoch, start } => format!("start epoch {epoch} at {start}"),
     }
@@ -86,7 +105,10 @@ fn append_payload(payload: &AppendPayload) -> String {
     match payload {
         AppendPayload::Proposal(id) => format!(" (proposal, payload {})", id.0),
         AppendPayload::Fetched(id) => format!(" (fetched, payload {})", id.0),
-        AppendPayload::Control { records, timestamp_ms } => {
+        AppendPayload::Control {
+            records,
+            timestamp_ms,
+        } => {
             let records: Vec<_> = records.iter().map(show_control).collect();
             format!(" (written at {timestamp_ms}: {})", records.join("; "))
         }
@@ -110,7 +132,10 @@ pub(crate) fn election_state(election: &ElectionState) -> String {
     } else {
         String::new()
     };
-    format!("epoch {epoch}, {}, {voted}{voters}, version {kraft_version}", show_leader(*leader))
+    format!(
+        "epoch {epoch}, {}, {voted}{voters}, version {kraft_version}",
+        show_leader(*leader)
+    )
 }
 
 fn peer_request(body: &PeerRequest) -> String {
@@ -148,7 +173,11 @@ fn peer_request(body: &PeerRequest) -> String {
             preferred_successors,
         } => {
             let keys: Vec<_> = preferred_successors.iter().map(show_key).collect();
-            format!("EndQuorumEpoch({epoch}) of {}, preferring [{}]", show_node(*leader), keys.join(","))
+            format!(
+                "EndQuorumEpoch({epoch}) of {}, preferring [{}]",
+                show_node(*leader),
+                keys.join(",")
+            )
         }
         PeerRequest::Fetch {
             cluster_id: _,
@@ -202,7 +231,11 @@ pub(crate) fn snapshot_id(id: SnapshotId) -> String {
 }
 
 pub(crate) fn watermark(offset: i64) -> String {
-    if offset == -1 { "unknown".to_owned() } else { offset.to_string() }
+    if offset == -1 {
+        "unknown".to_owned()
+    } else {
+        offset.to_string()
+    }
 }
 
 fn show_answer(answer: &Answer) -> String {
@@ -259,8 +292,14 @@ fn partition_answer(answer: &PartitionAnswer) -> String {
         epoch,
         endpoint,
     } = answer;
-    let at = endpoint.as_ref().map_or_else(String::new, |endpoint| format!(" at {endpoint}"));
-    format!("{}, epoch {epoch}, {}{at}", error_name(*error), show_leader(*leader))
+    let at = endpoint
+        .as_ref()
+        .map_or_else(String::new, |endpoint| format!(" at {endpoint}"));
+    format!(
+        "{}, epoch {epoch}, {}{at}",
+        error_name(*error),
+        show_leader(*leader)
+    )
 }
 
 fn fetch_plan(plan: FetchPlan) -> String {
@@ -312,7 +351,11 @@ fn progress(replicas: &[ReplicaProgress]) -> String {
 }
 
 fn moment(ms: i64) -> String {
-    if ms == -1 { "never".to_owned() } else { format!("at {ms} ms") }
+    if ms == -1 {
+        "never".to_owned()
+    } else {
+        format!("at {ms} ms")
+    }
 }
 
 fn refusal(reason: Refusal) -> String {
@@ -353,7 +396,10 @@ const ERRORS: [(ErrorCode, &str); 20] = [
     (ErrorCode::RequestTimedOut, "REQUEST_TIMED_OUT"),
     (ErrorCode::BrokerNotAvailable, "BROKER_NOT_AVAILABLE"),
     (ErrorCode::NetworkException, "NETWORK_EXCEPTION"),
-    (ErrorCode::ClusterAuthorizationFailed, "CLUSTER_AUTHORIZATION_FAILED"),
+    (
+        ErrorCode::ClusterAuthorizationFailed,
+        "CLUSTER_AUTHORIZATION_FAILED",
+    ),
     (ErrorCode::UnsupportedVersion, "UNSUPPORTED_VERSION"),
     (ErrorCode::NotController, "NOT_CONTROLLER"),
     (ErrorCode::InvalidRequest, "INVALID_REQUEST"),
@@ -369,15 +415,18 @@ const ERRORS: [(ErrorCode, &str); 20] = [
 ];
 
 fn error_name(error: ErrorCode) -> String {
-    ERRORS
-        .iter()
-        .find(|(known, _)| *known == error)
-        .map_or_else(|| format!("error {}", error.code()), |(_, name)| (*name).to_owned())
+    ERRORS.iter().find(|(known, _)| *known == error).map_or_else(
+        || format!("error {}", error.code()),
+        |(_, name)| (*name).to_owned(),
+    )
 }
 
 /// The error of a name.
 pub(crate) fn error_of(name: &str) -> Option<ErrorCode> {
-    ERRORS.iter().find(|(_, known)| *known == name).map(|(error, _)| *error)
+    ERRORS
+        .iter()
+        .find(|(_, known)| *known == name)
+        .map(|(error, _)| *error)
 }
 
 /// The fault of a name.

@@ -132,10 +132,16 @@ mod tests {
     #[test]
     fn a_scenario_reads_and_writes_back() {
         let scenario = Scenario::parse(TEXT).expect("a scenario");
-        assert_eq!((scenario.id.as_str(), scenario.title.as_str()), ("X-001", "A title"));
+        assert_eq!(
+            (scenario.id.as_str(), scenario.title.as_str()),
+            ("X-001", "A title")
+        );
         let blocks: Vec<_> = scenario.blocks().collect();
         assert_eq!(blocks.len(), 2);
-        assert_eq!((blocks[0].line, blocks[0].commands.len(), blocks[0].expected.len()), (4, 2, 2));
+        assert_eq!(
+            (blocks[0].line, blocks[0].commands.len(), blocks[0].expected.len()),
+            (4, 2, 2)
+        );
         let outputs: Vec<_> = blocks.iter().map(|block| block.expected.clone()).collect();
         assert_eq!(scenario.with_outputs(&outputs), TEXT);
     }
