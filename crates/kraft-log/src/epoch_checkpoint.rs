@@ -1,9 +1,12 @@
 //! The file `leader-epoch-checkpoint`: at which offset each epoch begins.
 
-use std::fmt::Write as _;
+use std::{fmt::Write as _, io, path::Path};
 
 use kraft_core::Epoch;
+use kraft_fs::FileSystem;
 use thiserror::Error;
+
+use crate::small_file::{self, SmallFileError};
 
 /// Name of the file in the partition directory.
 pub const FILE_NAME: &str = "leader-epoch-checkpoint";
@@ -80,6 +83,25 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<EpochStart>, EpochCheckpointError> {
         });
     }
     Ok(entries)
+}
+
+/// Reads the file in `dir`; `None` if it does not exist, and only then.
+///
+/// # Errors
+/// The file cannot be read, or [`parse`] refuses it.
+pub fn load<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+) -> Result<Option<Vec<EpochStart>>, SmallFileError<EpochCheckpointError>> {
+    small_file::read(fs, dir, FILE_NAME, parse)
+}
+
+/// Replaces the file in `dir`, durably and all at once.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn store<F: FileSystem>(fs: &F, dir: &Path, entries: &[EpochStart]) -> io::Result<()> {
+    kraft_fs::replace_file(fs, dir, FILE_NAME, &format(entries))
 }
 
 fn parse_entry(line: &str) -> Option<EpochStart> {

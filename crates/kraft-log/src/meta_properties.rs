@@ -1,5 +1,8 @@
 //! The file `meta.properties`: which cluster, node and directory a log directory belongs to.
 
+use std::{io, path::Path};
+
+use kraft_fs::FileSystem;
 use kraft_wire::uuid_text;
 use thiserror::Error;
 use uuid::Uuid;
@@ -7,6 +10,7 @@ use uuid::Uuid;
 use crate::{
     java_date,
     java_properties::{self, PropertiesError},
+    small_file::{self, SmallFileError},
 };
 
 /// Name of the file in each log directory.
@@ -126,6 +130,25 @@ impl MetaProperties {
         text.into_bytes()
     }
 
+    /// Reads the file in `dir`; `None` if it does not exist, and only then.
+    ///
+    /// # Errors
+    /// The file cannot be read, or [`parse`](Self::parse) refuses it.
+    pub fn load<F: FileSystem>(
+        fs: &F,
+        dir: &Path,
+    ) -> Result<Option<Self>, SmallFileError<MetaPropertiesError>> {
+        small_file::read(fs, dir, FILE_NAME, Self::parse)
+    }
+
+    /// Replaces the file in `dir`, durably and all at once.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn store<F: FileSystem>(&self, fs: &F, dir: &Path, written_at_ms: i64) -> io::Result<()> {
+        kraft_fs::replace_file(fs, dir, FILE_NAME, &self.format(written_at_ms))
+    }
+
     /// Keys and values in the order of the keys, as `info` prints them.
     pub fn sorted_entries(&self) -> Vec<(&'static str, String)> {
         self.entries(Order::Sorted)
@@ -158,6 +181,18 @@ impl MetaPropertiesVersion {
         match self {
             Self::V0 => "broker.id",
             Self::V1 => "node.id",
+        }
+    }
+}
+
+/// A random id for a directory: no reserved one, none of `taken`, and none whose text begins with `-`, which a
+/// command line would take for an option.
+pub fn new_directory_id(random_bytes: &mut dyn FnMut() -> [u8; 16], taken: &[Uuid]) -> Uuid {
+    loop {
+        let id = uuid::Builder::from_random_bytes(random_bytes()).into_uuid();
+        let begins_with_dash = uuid_text::format(&id).starts_with('-');
+        if !begins_with_dash && !is_reserved_directory_id(&id) && !taken.contains(&id) {
+            return id;
         }
     }
 }

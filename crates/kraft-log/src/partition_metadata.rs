@@ -1,8 +1,13 @@
 //! The file `partition.metadata`: which topic a partition directory belongs to.
 
+use std::{io, path::Path};
+
+use kraft_fs::FileSystem;
 use kraft_wire::uuid_text;
 use thiserror::Error;
 use uuid::Uuid;
+
+use crate::small_file::{self, SmallFileError};
 
 /// Name of the file in the partition directory.
 pub const FILE_NAME: &str = "partition.metadata";
@@ -50,6 +55,25 @@ pub fn parse(bytes: &[u8]) -> Result<Uuid, PartitionMetadataError> {
         .and_then(|id| uuid_text::parse(id).ok())
         .filter(|id| !id.is_nil())
         .ok_or(PartitionMetadataError::NoTopicId)
+}
+
+/// Reads the file in `dir`; `None` if it does not exist, and only then.
+///
+/// # Errors
+/// The file cannot be read, or [`parse`] refuses it.
+pub fn load<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+) -> Result<Option<Uuid>, SmallFileError<PartitionMetadataError>> {
+    small_file::read(fs, dir, FILE_NAME, parse)
+}
+
+/// Replaces the file in `dir`, durably and all at once.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn store<F: FileSystem>(fs: &F, dir: &Path, topic_id: &Uuid) -> io::Result<()> {
+    kraft_fs::replace_file(fs, dir, FILE_NAME, &format(topic_id))
 }
 
 fn value_of<'a>(line: &'a str, name: &str) -> Option<&'a str> {

@@ -1,10 +1,15 @@
 //! The file `quorum-state`: epoch, leader and vote, in the two versions that Kafka's `FileQuorumStateStore` writes.
 
+use std::{io, path::Path};
+
 use kraft_core::{ElectionState, Epoch, NodeId, ReplicaKey};
+use kraft_fs::FileSystem;
 use kraft_wire::uuid_text;
 use serde_json::{Map, Value};
 use thiserror::Error;
 use uuid::Uuid;
+
+use crate::small_file::{self, SmallFileError};
 
 /// Name of the file in the partition directory.
 pub const FILE_NAME: &str = "quorum-state";
@@ -100,6 +105,25 @@ pub fn parse(bytes: &[u8]) -> Result<ElectionState, QuorumStateError> {
         1 => parse_v1(Fields(&fields)),
         _ => Err(QuorumStateError::UnknownVersion { version }),
     }
+}
+
+/// Reads the file in `dir`; `None` if it does not exist, and only then.
+///
+/// # Errors
+/// The file cannot be read, or [`parse`] refuses it.
+pub fn load<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+) -> Result<Option<ElectionState>, SmallFileError<QuorumStateError>> {
+    small_file::read(fs, dir, FILE_NAME, parse)
+}
+
+/// Replaces the file in `dir`, durably and all at once.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn store<F: FileSystem>(fs: &F, dir: &Path, state: &ElectionState) -> io::Result<()> {
+    kraft_fs::replace_file(fs, dir, FILE_NAME, &format(state))
 }
 
 fn parse_v0(fields: Fields<'_>) -> Result<ElectionState, QuorumStateError> {
