@@ -114,6 +114,11 @@ fn rounds(short: bool) -> Vec<(&'static str, Round)> {
     ];
     if !short {
         rounds.extend([
+            // The control: what this one prints is normal.
+            (
+                "three Kafka dynamic",
+                leadership(Mode::Dynamic, [Kafka, Kafka, Kafka]),
+            ),
             (
                 "one Kafka two kraft static",
                 leadership(Mode::Static, [Kafka, Kraft, Kraft]),

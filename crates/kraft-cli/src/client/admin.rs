@@ -1,0 +1,258 @@
+//! Finding the active controller, and the requests that go to it: what Kafka's admin client does for the tools.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use kraft_wire::ErrorCode;
+use kraft_wire::message::{
+    DescribeClusterRequest, DescribeClusterResponse, DescribeQuorumRequest, DescribeQuorumRequestPartition,
+    DescribeQuorumRequestTopic, DescribeQuorumResponse, DescribeQuorumResponseNode,
+    DescribeQuorumResponsePartition,
+};
+use thiserror::Error;
+
+use super::{Address, Connection, ConnectionError};
+
+/// What listens at the bootstrap addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndpointKind {
+    Brokers,
+    Controllers,
+}
+
+/// Why the cluster could not be asked.
+#[derive(Debug, Error)]
+pub(crate) enum AdminError {
+    /// Asking again would not help.
+    #[error("{address}: {} is answered with {}{}", .api, .code.name(), text(.message))]
+    Refused {
+        address: Address,
+        api: &'static str,
+        code: ErrorCode,
+        message: Option<String>,
+    },
+    #[error("{address}: the answer to {api} makes no sense: {what}")]
+    Nonsense {
+        address: Address,
+        api: &'static str,
+        what: &'static str,
+    },
+    /// The last thing that went wrong stands for all of them.
+    #[error("no active controller found within {} s; last tried {address}: {problem}", .waited.as_secs())]
+    NotFound {
+        waited: Duration,
+        address: Address,
+        problem: String,
+    },
+}
+
+/// The answer of DescribeQuorum with the name of the cluster.
+pub(crate) struct Described {
+    pub(crate) cluster_id: String,
+    pub(crate) partition: DescribeQuorumResponsePartition,
+    pub(crate) nodes: Vec<DescribeQuorumResponseNode>,
+}
+
+/// A client of one cluster.
+pub(crate) struct Admin {
+    bootstrap: Vec<Address>,
+    kind: EndpointKind,
+    patience: Duration,
+}
+
+impl Admin {
+    pub(crate) fn new(bootstrap: Vec<Address>, kind: EndpointKind, patience: Duration) -> Admin {
+        Admin {
+            bootstrap,
+            kind,
+            patience,
+        }
+    }
+
+    /// Asks the active controller for the state of the quorum; through a broker the broker forwards it.
+    pub(crate) fn describe_quorum(&self) -> Result<Described, AdminError> {
+        self.until_answered(|address, deadline| self.describe_quorum_through(address, deadline))
+    }
+
+    /// Goes round the bootstrap addresses until one attempt succeeds or asking again would not help.
+    fn until_answered<T>(
+        &self,
+        mut attempt: impl FnMut(&Address, Instant) -> Result<T, Attempt>,
+    ) -> Result<T, AdminError> {
+        let overall = Instant::now() + self.patience;
+        loop {
+            let mut last = None;
+            for address in &self.bootstrap {
+                let deadline = overall.min(Instant::now() + REQUEST_TIMEOUT);
+                match attempt(address, deadline) {
+                    Ok(answer) => return Ok(answer),
+                    Err(Attempt::Final(error)) => return Err(error),
+                    Err(Attempt::Again(problem)) => last = Some((address.clone(), problem)),
+                }
+            }
+            if Instant::now() + RETRY_BACKOFF >= overall {
+                let (address, problem) = last.expect("there is at least one bootstrap address");
+                return Err(AdminError::NotFound {
+                    waited: self.patience,
+                    address,
+                    problem,
+                });
+            }
+            thread::sleep(RETRY_BACKOFF);
+        }
+    }
+
+    fn describe_quorum_through(&self, address: &Address, deadline: Instant) -> Result<Described, Attempt> {
+        let mut connection = Connection::open(address, deadline)?;
+        let cluster = self.describe_cluster(&mut connection, address, deadline)?;
+        let controller = cluster
+            .brokers
+            .iter()
+            .find(|node| node.broker_id == cluster.controller_id);
+        let (target, mut connection) = match (self.kind, controller) {
+            (EndpointKind::Controllers, Some(node)) => {
+                let port =
+                    u16::try_from(node.port).map_err(|_| nonsense(address, "DescribeCluster", "port"))?;
+                let target = Address {
+                    host: node.host.clone(),
+                    port,
+                };
+                let connection = Connection::open(&target, deadline)?;
+                (target, connection)
+            }
+            // A controller lists only those that have registered. The node that was asked may lead all the same.
+            (EndpointKind::Controllers, None) | (EndpointKind::Brokers, _) => (address.clone(), connection),
+        };
+        let response = connection.ask(&describe_quorum_request(), deadline)?;
+        self.check_quorum(&target, cluster.cluster_id, response)
+    }
+
+    fn describe_cluster(
+        &self,
+        connection: &mut Connection,
+        address: &Address,
+        deadline: Instant,
+    ) -> Result<DescribeClusterResponse, Attempt> {
+        let wanted = match self.kind {
+            EndpointKind::Brokers => 1,
+            EndpointKind::Controllers => 2,
+        };
+        let request = DescribeClusterRequest {
+            endpoint_type: wanted,
+            ..DescribeClusterRequest::default()
+        };
+        let response = connection.ask(&request, deadline)?;
+        let api = "DescribeCluster";
+        check_code(address, api, response.error_code, &response.error_message)?;
+        if response.endpoint_type != wanted {
+            return Err(nonsense(address, api, "it lists another kind of nodes"));
+        }
+        Ok(response)
+    }
+
+    fn check_quorum(
+        &self,
+        address: &Address,
+        cluster_id: String,
+        mut response: DescribeQuorumResponse,
+    ) -> Result<Described, Attempt> {
+        let api = "DescribeQuorum";
+        check_code(address, api, response.error_code, &response.error_message)?;
+        let mut topic = match response.topics.len() {
+            1 => response.topics.remove(0),
+            _ => return Err(nonsense(address, api, "not exactly one topic")),
+        };
+        if topic.topic_name != METADATA_TOPIC {
+            return Err(nonsense(address, api, "another topic"));
+        }
+        let partition = match topic.partitions.len() {
+            1 => topic.partitions.remove(0),
+            _ => return Err(nonsense(address, api, "not exactly one partition")),
+        };
+        check_code(address, api, partition.error_code, &partition.error_message)?;
+        Ok(Described {
+            cluster_id,
+            partition,
+            nodes: response.nodes,
+        })
+    }
+}
+
+/// How one attempt ended without an answer.
+enum Attempt {
+    Final(AdminError),
+    Again(String),
+}
+
+impl From<ConnectionError> for Attempt {
+    fn from(error: ConnectionError) -> Attempt {
+        Attempt::Again(error.to_string())
+    }
+}
+
+fn nonsense(address: &Address, api: &'static str, what: &'static str) -> Attempt {
+    Attempt::Final(AdminError::Nonsense {
+        address: address.clone(),
+        api,
+        what,
+    })
+}
+
+/// The codes that another attempt will not change end it, as they end Kafka's client.
+fn check_code(
+    address: &Address,
+    api: &'static str,
+    code: i16,
+    message: &Option<String>,
+) -> Result<(), Attempt> {
+    let code = ErrorCode::from_code(code);
+    if !code.is_error() {
+        return Ok(());
+    }
+    let is_final = matches!(
+        code,
+        ErrorCode::ClusterAuthorizationFailed
+            | ErrorCode::MismatchedEndpointType
+            | ErrorCode::UnsupportedEndpointType
+            | ErrorCode::UnknownTopicOrPartition
+            | ErrorCode::InvalidRequest
+    );
+    if is_final {
+        let (address, message) = (address.clone(), message.clone());
+        return Err(Attempt::Final(AdminError::Refused {
+            address,
+            api,
+            code,
+            message,
+        }));
+    }
+    Err(Attempt::Again(format!(
+        "{api} is answered with {}{}",
+        code.name(),
+        text(message)
+    )))
+}
+
+fn text(message: &Option<String>) -> String {
+    message
+        .as_ref()
+        .filter(|text| !text.is_empty())
+        .map(|text| format!(" ({text})"))
+        .unwrap_or_default()
+}
+
+fn describe_quorum_request() -> DescribeQuorumRequest {
+    DescribeQuorumRequest {
+        topics: vec![DescribeQuorumRequestTopic {
+            topic_name: METADATA_TOPIC.to_owned(),
+            partitions: vec![DescribeQuorumRequestPartition::default()],
+            ..DescribeQuorumRequestTopic::default()
+        }],
+        ..DescribeQuorumRequest::default()
+    }
+}
+
+const METADATA_TOPIC: &str = "__cluster_metadata";
+
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+const RETRY_BACKOFF: Duration = Duration::from_millis(100);

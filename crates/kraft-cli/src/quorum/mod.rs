@@ -1,0 +1,71 @@
+//! `kraft quorum`, as `kafka-metadata-quorum`.
+
+mod describe;
+mod output;
+
+use std::time::Duration;
+
+use clap::Subcommand;
+
+use crate::Outcome;
+use crate::client::{Address, Admin, EndpointKind};
+
+/// Look at a quorum
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  kraft quorum --bootstrap-controller 127.0.0.1:9093 describe --status")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    bootstrap: Bootstrap,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Args)]
+struct Bootstrap {
+    /// Controllers to ask for the active one
+    #[arg(long, global = true, value_name = "HOST:PORT,…", value_delimiter = ',')]
+    bootstrap_controller: Vec<Address>,
+    /// Brokers that forward to the active controller
+    #[arg(long, global = true, value_name = "HOST:PORT,…", value_delimiter = ',')]
+    bootstrap_server: Vec<Address>,
+    /// How long to look for an active controller
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30)]
+    timeout: u64,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Describe(describe::Arguments),
+}
+
+pub(crate) fn run(arguments: Arguments) -> Outcome {
+    let admin = arguments.bootstrap.admin();
+    match arguments.command {
+        Command::Describe(arguments) => describe::run(&admin, &arguments),
+    }
+}
+
+impl Bootstrap {
+    fn admin(self) -> Admin {
+        let patience = Duration::from_secs(self.timeout.max(1));
+        match (
+            self.bootstrap_controller.is_empty(),
+            self.bootstrap_server.is_empty(),
+        ) {
+            (false, true) => Admin::new(self.bootstrap_controller, EndpointKind::Controllers, patience),
+            (true, false) => Admin::new(self.bootstrap_server, EndpointKind::Brokers, patience),
+            _ => wrong_usage(),
+        }
+    }
+}
+
+/// clap checks a group of global arguments before the sub-command has given its own, so the rule stands here.
+fn wrong_usage() -> ! {
+    use clap::CommandFactory;
+    crate::Arguments::command()
+        .error(
+            clap::error::ErrorKind::MissingRequiredArgument,
+            "give exactly one of --bootstrap-controller and --bootstrap-server",
+        )
+        .exit()
+}
