@@ -20,8 +20,11 @@ mod tags;
 mod value;
 mod writer;
 
+pub mod batch;
+pub mod control;
 pub mod frame;
 pub mod message;
+pub mod metadata_frame;
 pub mod uuid_text;
 
 pub use any_message::{AnyDecoded, AnyMessage};

@@ -1,0 +1,168 @@
+//! The records inside a batch.
+
+use alloc::vec::Vec;
+
+use bytes::Bytes;
+
+use super::error::BatchError;
+use super::header::{BatchHeader, HEADER_SIZE};
+use crate::error::{DecodeError, DecodeErrorKind};
+use crate::reader::Reader;
+
+/// One record. Key, value and headers share the bytes of the batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its offset.
+    pub offset: i64,
+    /// Its time in milliseconds since 1970.
+    pub timestamp: i64,
+    /// Its key; `None` is null.
+    pub key: Option<Bytes>,
+    /// Its value; `None` is null.
+    pub value: Option<Bytes>,
+    /// Its headers; a metadata quorum writes none.
+    pub headers: Vec<RecordHeader>,
+}
+
+/// A name and a value that travel with a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordHeader {
+    /// The name, which is meant to be text.
+    pub key: Bytes,
+    /// The value; `None` is null.
+    pub value: Option<Bytes>,
+}
+
+/// What a record says about itself, before it is compared with its place in the batch.
+pub(super) struct RawRecord {
+    pub(super) timestamp_delta: i64,
+    pub(super) offset_delta: i32,
+    pub(super) key: Option<Bytes>,
+    pub(super) value: Option<Bytes>,
+    pub(super) headers: Vec<RecordHeader>,
+}
+
+/// The records of a batch in order. Ends behind the last one, or at the first that cannot be read.
+#[derive(Clone, Debug)]
+pub struct Records {
+    reader: Reader,
+    header: BatchHeader,
+    next: i32,
+}
+
+impl Records {
+    pub(super) fn new(header: BatchHeader, batch: &Bytes) -> Self {
+        let mut reader = Reader::new(batch.clone());
+        reader
+            .take(HEADER_SIZE)
+            .expect("a view is not shorter than its header");
+        Self {
+            reader,
+            header,
+            next: 0,
+        }
+    }
+
+    /// Bytes behind the records read so far.
+    pub(super) fn remaining(&self) -> usize {
+        self.reader.remaining()
+    }
+
+    /// The next record and its index.
+    pub(super) fn next_raw(&mut self) -> Option<Result<(i32, RawRecord), BatchError>> {
+        let index = self.next;
+        if index >= self.header.record_count {
+            return None;
+        }
+        let read = self.read(index);
+        self.next = if read.is_ok() { index + 1 } else { i32::MAX };
+        Some(read.map(|record| (index, record)))
+    }
+
+    fn read(&mut self, index: i32) -> Result<RawRecord, BatchError> {
+        let wrap = |error| BatchError::Record { index, error };
+        let length = self.reader.varint().map_err(wrap)?;
+        let size = match usize::try_from(length) {
+            Ok(size) if size > 0 && size <= self.reader.remaining() => size,
+            _ => return Err(BatchError::RecordLength { index, length }),
+        };
+        let fields_start = self.reader.position();
+        let mut fields = Reader::new(self.reader.take(size).map_err(wrap)?);
+        let record = raw_record(&mut fields).map_err(|error| {
+            wrap(DecodeError {
+                position: error.position + fields_start,
+                ..error
+            })
+        })?;
+        match fields.remaining() {
+            0 => Ok(record),
+            remaining => Err(BatchError::RecordRest { index, remaining }),
+        }
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<Record, BatchError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let base = self.header;
+        Some(self.next_raw()?.map(|(_, raw)| Record {
+            offset: base.base_offset.saturating_add(raw.offset_delta.into()),
+            timestamp: base.base_timestamp.saturating_add(raw.timestamp_delta),
+            key: raw.key,
+            value: raw.value,
+            headers: raw.headers,
+        }))
+    }
+}
+
+fn raw_record(reader: &mut Reader) -> Result<RawRecord, DecodeError> {
+    // The attributes of a record have no meaning yet.
+    reader.u8()?;
+    let timestamp_delta = reader.varlong()?;
+    let offset_delta = reader.varint()?;
+    let key = nullable(reader)?;
+    let value = nullable(reader)?;
+    let start = reader.position();
+    let count = reader.varint()?;
+    let remaining = reader.remaining();
+    let count = match usize::try_from(count) {
+        // A header takes two bytes at least.
+        Ok(count) if count <= remaining / 2 => count,
+        _ => {
+            let kind = DecodeErrorKind::CountBeyondEnd {
+                count: count as u32 as u64,
+                remaining,
+            };
+            return Err(DecodeError {
+                kind,
+                position: start,
+            });
+        }
+    };
+    reader.charge(count * size_of::<RecordHeader>())?;
+    let mut headers = Vec::with_capacity(count);
+    for _ in 0..count {
+        let position = reader.position();
+        let kind = DecodeErrorKind::UnexpectedNull;
+        let key = nullable(reader)?.ok_or(DecodeError { kind, position })?;
+        headers.push(RecordHeader {
+            key,
+            value: nullable(reader)?,
+        });
+    }
+    Ok(RawRecord {
+        timestamp_delta,
+        offset_delta,
+        key,
+        value,
+        headers,
+    })
+}
+
+fn nullable(reader: &mut Reader) -> Result<Option<Bytes>, DecodeError> {
+    match usize::try_from(reader.varint()?) {
+        Ok(length) => reader.take(length).map(Some),
+        Err(_) => Ok(None),
+    }
+}
