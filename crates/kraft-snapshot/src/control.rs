@@ -1,0 +1,118 @@
+//! Control records between the wire's form and the core's.
+
+use kraft_core::{
+    ControlRecord, Endpoint, Endpoints, NodeId, ReplicaKey, SupportedVersions, VoterNode, VoterSet,
+};
+use kraft_wire::{
+    UnknownTags,
+    control::{
+        ControlRecord as WireControlRecord, KRaftVersionRecord, LeaderChangeMessage, LeaderChangeVoter,
+        VotersRecord, VotersRecordEndpoint, VotersRecordKRaftVersionFeature, VotersRecordVoter,
+    },
+};
+
+/// What the core is told of a control record; `None` for the header and footer of a snapshot, which say nothing of
+/// the quorum.
+#[must_use]
+pub fn from_wire(record: &WireControlRecord) -> Option<ControlRecord> {
+    match record {
+        WireControlRecord::LeaderChange(change) => Some(ControlRecord::LeaderChange {
+            leader: NodeId(change.leader_id),
+            voters: change.voters.iter().map(|voter| NodeId(voter.voter_id)).collect(),
+            granting: change
+                .granting_voters
+                .iter()
+                .map(|voter| NodeId(voter.voter_id))
+                .collect(),
+        }),
+        WireControlRecord::KRaftVersion(record) => Some(ControlRecord::KRaftVersion(record.kraft_version)),
+        WireControlRecord::KRaftVoters(record) => Some(ControlRecord::Voters(voter_set(record))),
+        WireControlRecord::SnapshotHeader(_) | WireControlRecord::SnapshotFooter(_) => None,
+    }
+}
+
+/// The record that is written for a control record of the core.
+#[must_use]
+pub fn to_wire(record: &ControlRecord) -> WireControlRecord {
+    match record {
+        ControlRecord::LeaderChange {
+            leader,
+            voters,
+            granting,
+        } => WireControlRecord::LeaderChange(LeaderChangeMessage {
+            version: 0,
+            leader_id: leader.0,
+            voters: voters.iter().map(leader_change_voter).collect(),
+            granting_voters: granting.iter().map(leader_change_voter).collect(),
+            unknown_tags: UnknownTags::default(),
+        }),
+        ControlRecord::KRaftVersion(level) => WireControlRecord::KRaftVersion(KRaftVersionRecord {
+            version: 0,
+            kraft_version: *level,
+            unknown_tags: UnknownTags::default(),
+        }),
+        ControlRecord::Voters(voters) => WireControlRecord::KRaftVoters(voters_record(voters)),
+    }
+}
+
+/// The voter set that a record stands for.
+#[must_use]
+pub fn voter_set(record: &VotersRecord) -> VoterSet {
+    record.voters.iter().map(voter_node).collect()
+}
+
+/// The record that stands for a voter set, voters by id and listeners by name.
+#[must_use]
+pub fn voters_record(voters: &VoterSet) -> VotersRecord {
+    VotersRecord {
+        version: 0,
+        voters: voters.iter().map(record_voter).collect(),
+        unknown_tags: UnknownTags::default(),
+    }
+}
+
+fn leader_change_voter(id: &NodeId) -> LeaderChangeVoter {
+    LeaderChangeVoter {
+        voter_id: id.0,
+        ..LeaderChangeVoter::default()
+    }
+}
+
+fn voter_node(voter: &VotersRecordVoter) -> VoterNode {
+    let mut endpoints = Endpoints::empty();
+    for endpoint in &voter.endpoints {
+        let address = Endpoint {
+            host: endpoint.host.clone(),
+            port: endpoint.port,
+        };
+        endpoints.insert(&endpoint.name, address);
+    }
+    VoterNode {
+        key: ReplicaKey::new(NodeId(voter.voter_id), voter.voter_directory_id),
+        endpoints,
+        kraft_versions: SupportedVersions {
+            min: voter.kraft_version_feature.min_supported_version,
+            max: voter.kraft_version_feature.max_supported_version,
+        },
+    }
+}
+
+fn record_voter(voter: &VoterNode) -> VotersRecordVoter {
+    let endpoint = |(name, address): (&str, &Endpoint)| VotersRecordEndpoint {
+        name: name.to_owned(),
+        host: address.host.clone(),
+        port: address.port,
+        unknown_tags: UnknownTags::default(),
+    };
+    VotersRecordVoter {
+        voter_id: voter.key.id.0,
+        voter_directory_id: voter.key.directory_or_nil(),
+        endpoints: voter.endpoints.iter().map(endpoint).collect(),
+        kraft_version_feature: VotersRecordKRaftVersionFeature {
+            min_supported_version: voter.kraft_versions.min,
+            max_supported_version: voter.kraft_versions.max,
+            unknown_tags: UnknownTags::default(),
+        },
+        unknown_tags: UnknownTags::default(),
+    }
+}
