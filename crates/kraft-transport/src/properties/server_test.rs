@@ -357,7 +357,11 @@ fn the_controller_listeners_are_announced_as_kafka_announces_them() {
         ),
     ];
     for (name, lines, expected) in cases {
-        assert_eq!(config(lines).advertised_listeners, [expected.clone()], "{name}");
+        assert_eq!(
+            config(lines).advertised_listeners,
+            std::slice::from_ref(expected),
+            "{name}"
+        );
     }
 }
 
