@@ -3,6 +3,7 @@
 //! Every command ends with 0 on success, with 1 and one line on stderr on a failure, and with 2 on wrong usage.
 
 mod client;
+mod dump;
 mod quorum;
 mod random;
 mod random_uuid;
@@ -31,12 +32,14 @@ struct Arguments {
 enum Command {
     RandomUuid(random_uuid::Arguments),
     Quorum(quorum::Arguments),
+    Dump(dump::Arguments),
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::RandomUuid(arguments) => random_uuid::run(&arguments),
         Command::Quorum(arguments) => quorum::run(arguments),
+        Command::Dump(arguments) => dump::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -291,7 +291,8 @@ impl<'a> Quorum<'a> {
         self.jars.tool(Tool::Quorum, &arguments)
     }
 
-    /// Kafka's dump tool over every segment and checkpoint of a stopped member; it must find nothing wrong.
+    /// Kafka's dump tool over every segment and checkpoint of a stopped member: it must find nothing wrong, and ours
+    /// must print the same lines.
     pub(crate) fn kafka_dump(&self, id: i32) -> Result<String, Failure> {
         let folder = self.members[&id].data().join("__cluster_metadata-0");
         let mut files = Vec::new();
@@ -315,7 +316,24 @@ impl<'a> Quorum<'a> {
                 return Err(format!("{what} says: {line}").into());
             }
         }
-        Ok(printed)
+        let arguments: Vec<_> = ["dump", "--records"]
+            .into_iter()
+            .chain(files.iter().map(String::as_str))
+            .collect();
+        let ours = kraft(&arguments)?.expect_success("kraft dump")?;
+        let different = printed
+            .lines()
+            .zip(ours.lines())
+            .find(|(theirs, ours)| theirs != ours);
+        if let Some((theirs, ours)) = different {
+            return Err(format!("the dumps of node {id} differ:\nKafka {theirs}\nkraft {ours}").into());
+        }
+        match (printed.lines().count(), ours.lines().count()) {
+            (theirs, ours) if theirs == ours => Ok(printed),
+            (theirs, ours) => {
+                Err(format!("dumps of node {id}: {theirs} lines by Kafka, {ours} by kraft").into())
+            }
+        }
     }
 
     fn write_configs(&self) -> Result<(), Failure> {

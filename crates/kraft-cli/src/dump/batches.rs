@@ -1,0 +1,196 @@
+//! A file of record batches, read piece by piece: what is damaged is named, and what follows it is found again.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use bytes::Bytes;
+use kraft_wire::batch::{BatchHeader, BatchView, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC, MAGIC_END};
+
+use super::{Dump, DumpError, print};
+
+impl<W: Write> Dump<W> {
+    /// Shows every batch of a file.
+    pub(super) fn batches(&mut self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+        let reading = |source| DumpError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let file = File::open(path).map_err(reading)?;
+        let length = file.metadata().map_err(reading)?.len();
+        let mut position = 0;
+        while position < length {
+            match batch_at(&file, position, length).map_err(reading)? {
+                Found::Batch(batch) => {
+                    self.batch(path, position, &batch)?;
+                    position += batch.size() as u64;
+                }
+                Found::Nothing(reason) => position = self.damage(path, &file, position, length, &reason)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn batch(&mut self, path: &Path, position: u64, batch: &BatchView) -> io::Result<()> {
+        if let Err(error) = batch.validate() {
+            self.damaged += 1;
+            self.note(path, position, batch.size() as u64, &format!("{error}"))?;
+        }
+        if self.json {
+            let object = print::batch_json(path, position, batch, self.records);
+            return writeln!(self.out, "{object}");
+        }
+        writeln!(self.out, "{}", print::batch_line(position, batch))?;
+        if self.records {
+            for record in batch.records() {
+                match record {
+                    Ok(record) => writeln!(self.out, "{}", print::record_line(batch, &record))?,
+                    Err(error) => {
+                        writeln!(self.out, "| unreadable: {error}")?;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names the bytes from `position` that are no batch; returns where the next batch is, or the end of the file.
+    fn damage(
+        &mut self,
+        path: &Path,
+        file: &File,
+        position: u64,
+        length: u64,
+        reason: &str,
+    ) -> Result<u64, Box<dyn std::error::Error>> {
+        let reading = |source| DumpError::Read {
+            path: path.to_owned(),
+            source,
+        };
+        let next = next_batch(file, position + 1, length).map_err(reading)?;
+        let is_tail = next == length;
+        if is_tail && is_all_zeros(file, position, length).map_err(reading)? {
+            self.note(
+                path,
+                position,
+                length - position,
+                "zeros up to the end: space kept for the next batches",
+            )?;
+        } else {
+            self.damaged += 1;
+            self.note(path, position, next - position, reason)?;
+        }
+        Ok(next)
+    }
+
+    fn note(&mut self, path: &Path, position: u64, size: u64, what: &str) -> io::Result<()> {
+        if self.json {
+            let file = path.display().to_string();
+            let object =
+                serde_json::json!({ "file": file, "position": position, "size": size, "note": what });
+            writeln!(self.out, "{object}")
+        } else {
+            writeln!(
+                self.out,
+                "! {} at byte {position}, {size} bytes: {what}",
+                path.display()
+            )
+        }
+    }
+}
+
+enum Found {
+    Batch(BatchView),
+    Nothing(String),
+}
+
+/// Reads the batch at `position`. Nothing is allocated by the number in its header before it has been compared with
+/// the file and with the largest batch there is.
+fn batch_at(file: &File, position: u64, length: u64) -> io::Result<Found> {
+    let remaining = length - position;
+    if remaining < HEADER_SIZE as u64 {
+        return Ok(Found::Nothing(format!("{remaining} bytes cannot hold a batch")));
+    }
+    let mut head = [0; HEADER_SIZE];
+    file.read_exact_at(&mut head, position)?;
+    let header = BatchHeader::parse(&head).expect("the head has the size of a header");
+    let size = match plausible_size(&header, remaining) {
+        Ok(size) => size,
+        Err(reason) => return Ok(Found::Nothing(reason)),
+    };
+    let mut bytes = vec![0; size];
+    file.read_exact_at(&mut bytes, position)?;
+    match BatchView::parse(Bytes::from(bytes)) {
+        Ok(batch) => Ok(Found::Batch(batch)),
+        Err(error) => Ok(Found::Nothing(error.to_string())),
+    }
+}
+
+fn plausible_size(header: &BatchHeader, remaining: u64) -> Result<usize, String> {
+    let length = header.length;
+    if length < (HEADER_SIZE - LENGTH_OVERHEAD) as i32 || header.size() > SIZE_MAX {
+        return Err(format!("a batch length of {length}"));
+    }
+    if header.size() as u64 > remaining {
+        return Err(format!(
+            "a batch of {} bytes of which {remaining} are there",
+            header.size()
+        ));
+    }
+    if header.magic != MAGIC {
+        return Err(format!("magic {}", header.magic));
+    }
+    Ok(header.size())
+}
+
+/// Looks for a batch with a right checksum behind `from`.
+fn next_batch(file: &File, from: u64, length: u64) -> io::Result<u64> {
+    let mut window = vec![0; WINDOW];
+    let mut start = from;
+    while start + (HEADER_SIZE as u64) <= length {
+        let filled = read_up_to(file, &mut window, start, length)?;
+        for at in 0..=filled.saturating_sub(HEADER_SIZE) {
+            // Almost every place fails at the first of these, so that the checksum is rarely computed.
+            if window[at + MAGIC_END - 1] != MAGIC as u8 || window[at] & 0x80 != 0 {
+                continue;
+            }
+            let position = start + at as u64;
+            if let Found::Batch(batch) = batch_at(file, position, length)?
+                && batch.validate().is_ok()
+            {
+                return Ok(position);
+            }
+        }
+        // The windows overlap by a header, so that none is missed at their borders.
+        start += (filled - HEADER_SIZE + 1) as u64;
+    }
+    Ok(length)
+}
+
+fn is_all_zeros(file: &File, from: u64, length: u64) -> io::Result<bool> {
+    let mut window = vec![0; WINDOW];
+    let mut position = from;
+    while position < length {
+        let filled = read_up_to(file, &mut window, position, length)?;
+        if window[..filled].iter().any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        position += filled as u64;
+    }
+    Ok(true)
+}
+
+fn read_up_to(file: &File, window: &mut [u8], position: u64, length: u64) -> io::Result<usize> {
+    let size = usize::try_from(length - position)
+        .unwrap_or(usize::MAX)
+        .min(window.len());
+    file.read_exact_at(&mut window[..size], position)?;
+    Ok(size)
+}
+
+const WINDOW: usize = 1 << 20;
+
+/// Twice the largest batch that a metadata quorum writes.
+const SIZE_MAX: usize = 2 * kraft_wire::batch::BATCH_SIZE_MAX;
