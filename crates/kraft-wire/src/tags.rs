@@ -78,9 +78,9 @@ impl UnknownTags {
         let needed = counting.written() + size;
         let capacity = raw.encoded.capacity();
         if capacity - raw.encoded.len() < needed {
-            // Doubling keeps many small fields cheap; the charge covers what the vector grows by.
+            // Doubling keeps many small fields cheap. Growing may hold old and new memory at the same time.
             let wanted = (raw.encoded.len() + needed).max(capacity * 2);
-            reader.charge(wanted - capacity)?;
+            reader.charge(wanted)?;
             raw.encoded.reserve_exact(wanted - raw.encoded.len());
         }
         let mut writer = Writer::appending(&mut raw.encoded);
