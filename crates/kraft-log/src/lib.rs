@@ -2,6 +2,7 @@
 
 pub mod directory_check;
 pub mod epoch_checkpoint;
+pub mod format;
 pub mod info;
 mod java_date;
 pub mod java_properties;

@@ -185,11 +185,11 @@ impl MetaPropertiesVersion {
     }
 }
 
-/// A random id for a directory: no reserved one, none of `taken`, and none whose text begins with `-`, which a
-/// command line would take for an option.
+/// A random id for a directory, all of its bits random as in Kafka: no reserved one, none of `taken`, and none whose
+/// text begins with `-`, which a command line would take for an option.
 pub fn new_directory_id(random_bytes: &mut dyn FnMut() -> [u8; 16], taken: &[Uuid]) -> Uuid {
     loop {
-        let id = uuid::Builder::from_random_bytes(random_bytes()).into_uuid();
+        let id = Uuid::from_bytes(random_bytes());
         let begins_with_dash = uuid_text::format(&id).starts_with('-');
         if !begins_with_dash && !is_reserved_directory_id(&id) && !taken.contains(&id) {
             return id;

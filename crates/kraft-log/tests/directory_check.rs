@@ -90,11 +90,11 @@ fn a_missing_directory_id_is_given_and_stored() {
         .unwrap();
     assert_eq!(
         node.text(METADATA_DIR),
-        "#\n#Thu Jan 01 00:00:00 UTC 1970\nnode.id=1\ndirectory.id=AQEBAQEBQQGBAQEBAQEBAQ\nversion=1\ncluster.id=c\n"
+        "#\n#Thu Jan 01 00:00:00 UTC 1970\nnode.id=1\ndirectory.id=AQEBAQEBAQEBAQEBAQEBAQ\nversion=1\ncluster.id=c\n"
     );
     assert_eq!(
         node.text(OTHER_DIR),
-        "#\n#Thu Jan 01 00:00:00 UTC 1970\nbroker.id=1\ndirectory.id=AgICAgICQgKCAgICAgICAg\nversion=0\ncluster.id=c\n"
+        "#\n#Thu Jan 01 00:00:00 UTC 1970\nbroker.id=1\ndirectory.id=AgICAgICAgICAgICAgICAg\nversion=0\ncluster.id=c\n"
     );
     let again = check_directories(&node.fs, node.configured()).unwrap();
     assert_eq!(again, checked);
