@@ -131,6 +131,7 @@ fn decoding_allocates_in_proportion() {
                 }
                 let bytes = Bytes::from(bytes);
                 let cost = (kind.cost)(&bytes, layout.versions.1);
+                total += cost;
                 assert!(
                     cost <= 4 * bytes.len() as u64 + 4096,
                     "{}: {cost} for {}",
