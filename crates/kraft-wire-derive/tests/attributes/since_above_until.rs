@@ -1,0 +1,9 @@
+use kraft_wire_derive::Message;
+
+#[derive(Message)]
+struct Shelf {
+    #[kafka(since = 3, until = 2)]
+    shelf_id: i32,
+}
+
+fn main() {}
