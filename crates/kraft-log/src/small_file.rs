@@ -48,5 +48,5 @@ pub(crate) fn read<F: FileSystem, T, E>(
     }
 }
 
-/// Far above anything that a node writes: a leader-epoch cache of this size has tens of thousands of epochs.
-const BYTES_MAX: usize = 1 << 20;
+/// Far above anything that a node writes: a leader-epoch cache of this size has millions of epochs.
+const BYTES_MAX: usize = 64 << 20;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use kraft_core::{Endpoint, Endpoints, NodeId, ReplicaKey, SnapshotId, SupportedVersions, VoterNode};
-use kraft_fs::{FileSystem, MemFs, RealFs, Unsynced, replace_file};
+use kraft_fs::{Fault, FaultyFs, FileSystem, MemFs, RealFs, Unsynced, replace_file};
 use kraft_log::{
     METADATA_PARTITION_DIR, MetaProperties,
     format::{DirectoryKind, FormatError, FormatReport, FormatRequest, InitialVoters, format},
@@ -361,4 +361,50 @@ fn an_interrupted_run_leaves_the_directory_unformatted() {
     assert_eq!(report.formatted.len(), 2);
     let partition = Path::new(META).join(METADATA_PARTITION_DIR);
     assert_eq!(setup.fs.list(&partition).unwrap().len(), 1);
+}
+
+/// Whatever call fails and whatever a crash then leaves: a directory that counts as formatted has a whole checkpoint.
+#[test]
+fn a_fault_never_leaves_half_a_formatted_directory() {
+    let dir = PathBuf::from(META);
+    let mut failed = 0;
+    for skip in 0.. {
+        let mem = MemFs::new();
+        let faulty = FaultyFs::new(mem.clone());
+        faulty.arm(skip, Fault::NoSpace);
+        let request = FormatRequest {
+            directories: std::slice::from_ref(&dir),
+            metadata_dir: &dir,
+            cluster_id: "c",
+            node_id: 1,
+            controller: true,
+            voters: voters(&[(1, 1000)]),
+            bootstrap_values: &[b"\x01\x14\x00\x00".to_vec()],
+            ignore_formatted: false,
+            clock: &mut || 0,
+            random_bytes: &mut || [1; 16],
+        };
+        let result = format(&faulty, request);
+        for crash in [Unsynced::Lost, Unsynced::Kept]
+            .into_iter()
+            .chain((0..8).map(|seed| Unsynced::Torn { seed }))
+        {
+            let image = mem.crash_image(crash);
+            if MetaProperties::load(&image, &dir).unwrap().is_some() {
+                let partition = dir.join(METADATA_PARTITION_DIR);
+                let mut reader = SnapshotReader::open(&image, &partition, SnapshotId::BOOTSTRAP)
+                    .unwrap()
+                    .unwrap();
+                reader.verify_rest().unwrap();
+            } else {
+                assert!(result.is_err());
+            }
+        }
+        match result {
+            Ok(_) => break,
+            Err(FormatError::Io { .. } | FormatError::Checkpoint(_)) => failed += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(failed >= 10, "{failed} calls can fail");
 }
