@@ -4,6 +4,8 @@
 
 mod client;
 mod dump;
+mod format;
+mod info;
 mod quorum;
 mod random;
 mod random_uuid;
@@ -31,6 +33,8 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     RandomUuid(random_uuid::Arguments),
+    Format(format::Arguments),
+    Info(info::Arguments),
     Quorum(quorum::Arguments),
     Dump(dump::Arguments),
 }
@@ -38,6 +42,8 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::RandomUuid(arguments) => random_uuid::run(&arguments),
+        Command::Format(arguments) => format::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
         Command::Quorum(arguments) => quorum::run(arguments),
         Command::Dump(arguments) => dump::run(&arguments),
     };

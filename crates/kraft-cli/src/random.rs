@@ -17,7 +17,13 @@ pub(crate) fn uuid() -> io::Result<Uuid> {
     }
 }
 
-fn bytes<const N: usize>() -> io::Result<[u8; N]> {
+/// Several of them.
+pub(crate) fn uuids(count: usize) -> io::Result<Vec<Uuid>> {
+    (0..count).map(|_| uuid()).collect()
+}
+
+/// Plain random bytes.
+pub(crate) fn bytes<const N: usize>() -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes)

@@ -68,7 +68,16 @@ fn compare(quorum: &Quorum<'_>, flags: &[&str]) -> Result<(), Failure> {
         let again = quorum.format_with(kind, &quorum.member(1).config(), flags)?;
         let ignored: Vec<_> = flags.iter().copied().chain(["--ignore-formatted"]).collect();
         let ignored = quorum.format_with(kind, &quorum.member(1).config(), &ignored)?;
-        seen.push((files, [words(&first), words(&again), words(&ignored)]));
+        let info = quorum.info_with(kind, &quorum.member(1).config())?;
+        seen.push((
+            files,
+            [
+                words(&first),
+                words(&again),
+                words(&ignored),
+                (info.code, lines(&info)),
+            ],
+        ));
     }
     let [kafka, ours] = seen.as_slice() else {
         return Err("two tools were compared".into());
@@ -79,17 +88,20 @@ fn compare(quorum: &Quorum<'_>, flags: &[&str]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Exit code and stdout without what Kafka renders for debugging; of a refusal only that there is one line.
+/// Exit code and stdout without what Kafka renders for debugging; of a refusal only the code.
 fn words(finished: &Finished) -> (i32, Vec<String>) {
-    let lines = finished
-        .stdout
-        .lines()
-        .filter(|line| !line.starts_with("Bootstrap metadata:"));
-    let mut lines: Vec<_> = lines.map(str::to_owned).collect();
-    if finished.code != 0 {
-        lines.clear();
-    }
+    let lines = if finished.code == 0 {
+        lines(finished)
+    } else {
+        Vec::new()
+    };
     (finished.code, lines)
+}
+
+fn lines(finished: &Finished) -> Vec<String> {
+    let lines = finished.stdout.lines();
+    let lines = lines.filter(|line| !line.starts_with("Bootstrap metadata:"));
+    lines.map(without_clocks).collect()
 }
 
 /// Every file with its mode and its content, in which random ids and clocks are replaced by a word.
@@ -153,6 +165,7 @@ fn without_clocks(line: &str) -> String {
         ("crc: ", " "),
         ("\"lastContainedLogTimestamp\":", "}"),
         ("\"voterDirectoryId\":\"", "\""),
+        ("directory.id=", ","),
         ("\"storedKey\":\"", "\""),
         ("\"serverKey\":\"", "\""),
     ] {

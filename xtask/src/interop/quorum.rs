@@ -171,6 +171,16 @@ impl<'a> Quorum<'a> {
         }
     }
 
+    /// Runs the tool that says what is in the directories.
+    pub(crate) fn info_with(&self, kind: Kind, config: &Path) -> Result<Finished, Failure> {
+        let config = config.to_string_lossy().into_owned();
+        let arguments = ["info", "-c", &config];
+        match kind {
+            Kind::Kafka => self.jars.tool(Tool::Storage, &arguments),
+            Kind::Kraft => kraft(&arguments),
+        }
+    }
+
     pub(crate) fn initial_controllers(&self) -> String {
         let voter = |member: &Member| format!("{}@{}:{}", member.id, member.address(), member.directory_id);
         self.members.values().map(voter).collect::<Vec<_>>().join(",")
