@@ -5,4 +5,8 @@ mod bootstrap;
 #[cfg(test)]
 mod records;
 #[cfg(test)]
+mod replay;
+#[cfg(test)]
+mod requests;
+#[cfg(test)]
 mod support;
