@@ -34,6 +34,38 @@
 //!
 //! A field of the type `UnknownTags` takes no attribute: it keeps the tagged fields that the struct does not know.
 //!
+//! # Example
+//!
+//! A record of a broker project, with a second version:
+//!
+//! ```
+//! use kraft_wire::{Message, UnknownTags};
+//!
+//! #[derive(Clone, Debug, PartialEq, Message)]
+//! #[kafka(kind = data, api_key = 500, versions = 0..=1, flexible = 0)]
+//! struct ShelfRecord {
+//!     shelf_id: i32,
+//!     #[kafka(default = -1)]
+//!     owner: i32,
+//!     #[kafka(since = 1, tag = 0, default = null)]
+//!     label: Option<String>,
+//!     books: Vec<Book>,
+//!     unknown_tags: UnknownTags,
+//! }
+//!
+//! #[derive(Clone, Debug, PartialEq, Message)]
+//! struct Book {
+//!     title: String,
+//!     unknown_tags: UnknownTags,
+//! }
+//!
+//! let shelf = ShelfRecord { shelf_id: 7, label: Some(String::from("new")), ..ShelfRecord::default() };
+//! let bytes = shelf.to_bytes(1)?;
+//! assert_eq!(ShelfRecord::from_bytes(&bytes, 1)?, shelf);
+//! assert!(shelf.to_bytes(0).is_err(), "version 0 has no label");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # What it does not do
 //!
 //! No generics, no enums, no tuple structs: a schema has none of them.

@@ -8,7 +8,8 @@ use thiserror::Error;
 
 use crate::api_key::ApiKey;
 use crate::error::{DecodeError, EncodeError};
-use crate::message::{RequestHeader, ResponseHeader};
+use crate::error_code::ErrorCode;
+use crate::message::{ApiVersionsRequest, ApiVersionsResponse, RequestHeader, ResponseHeader};
 use crate::reader::Reader;
 use crate::schema::{Message, Request};
 use crate::writer::{SharedBytes, Writer};
@@ -132,6 +133,22 @@ pub fn decode_response<M: Request>(
         });
     }
     M::Response::decode(&mut reader, version).map_err(FrameError::Body)
+}
+
+/// Reads the answer to ApiVersions. A peer that does not know `version` answers in the layout of version 0 whatever
+/// was asked; such an answer comes out like any other, with its error code and the one range it holds.
+pub fn decode_api_versions_response(
+    frame: Bytes,
+    version: i16,
+    correlation_id: i32,
+) -> Result<ApiVersionsResponse, FrameError> {
+    match decode_response::<ApiVersionsRequest>(frame.clone(), version, correlation_id) {
+        Err(FrameError::Body(error)) => decode_response::<ApiVersionsRequest>(frame, 0, correlation_id)
+            .ok()
+            .filter(|response| response.error_code == ErrorCode::UnsupportedVersion.code())
+            .ok_or(FrameError::Body(error)),
+        decoded => decoded,
+    }
 }
 
 fn encode<H: Message, M: Message>(
