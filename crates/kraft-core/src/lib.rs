@@ -3,6 +3,20 @@
 
 extern crate alloc;
 
+mod check_quorum;
+mod connections;
+mod control_state;
+mod epoch_election;
+mod fetch_validation;
+mod high_watermark;
+mod log_history;
+mod parked_fetches;
+mod proposals;
+mod replica_progress;
+mod rng;
+mod successor_backoff;
+mod timer;
+
 pub mod action;
 pub mod answer;
 pub mod config;

@@ -1,137 +1,538 @@
 //! The machine that joins the roles.
 
+mod begin_end;
+mod commit;
+mod describe;
+mod fetch;
+mod fetch_response;
+mod fetch_snapshot;
+mod invariants;
+mod poll;
+mod propose;
+mod requests;
+mod responses;
+mod shutdown;
+mod snapshot_response;
+mod startup;
+mod tickets;
+mod transitions;
+mod turn;
+mod update_voter;
+mod vote;
+
+#[cfg(test)]
+mod tests;
+
 use crate::{
     action::Action,
-    answer::QuorumDescription,
-    config::{Config, Recovered},
+    answer::{Answer, PartitionAnswer},
+    config::Config,
+    connections::Connections,
+    control_state::ControlState,
     election_state::ElectionState,
-    endpoints::Endpoints,
+    endpoints::{Endpoint, Endpoints},
+    error_code::ErrorCode,
     event::Event,
-    ids::{Epoch, NodeId},
+    handles::{ReplyId, Ticket},
+    ids::{Epoch, NodeId, ReplicaKey},
     log_view::LogView,
-    open_error::OpenError,
-    role::RoleName,
+    offsets::SnapshotId,
+    parked_fetches::ParkedFetches,
+    proposals::Proposals,
+    rng::Rng,
+    role::{Role, RoleName},
     time::{Instant, Time},
-    voter_set::VoterSet,
+    timer::{Timer, earlier},
+    voter_set::{VoterNode, VoterSet},
 };
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
+use core::time::Duration;
+use tickets::Tickets;
+use turn::Turn;
+
+/// No epoch is larger. A peer that names a larger one is not believed: the next election could not count on.
+pub(crate) const MAX_EPOCH: Epoch = Epoch(2_000_000_000);
 
 /// One replica of the metadata quorum.
+///
+/// [`open`](Self::open) starts it, [`step`](Self::step) is the only entrance after that; both append what has to be done
+/// to a list of actions, in order. Everything else only reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Replica {
     config: Config,
-    voters: VoterSet,
+    /// Whom to ask for the leader: bootstrap servers, or the static voters when there are none.
+    bootstrap: Vec<NodeId>,
+    bootstrap_endpoints: Vec<Endpoint>,
+    rng: Rng,
+    control: ControlState,
+    epoch: Epoch,
+    role: Role,
+    connections: Connections,
+    /// The high watermark that the role knows. A new leader knows none.
+    high_watermark: Option<i64>,
+    /// The largest high watermark that was ever known here: nothing below it may be cut.
+    committed: i64,
+    parked: ParkedFetches,
+    proposals: Proposals,
+    tickets: Tickets,
+    /// The log was cut by this operation; nothing is fetched before it is durable.
+    truncation: Ticket,
+    /// The snapshot that the log is being replaced by.
+    installing: Option<SnapshotId>,
+    /// The end of the graceful shutdown, once it has begun.
+    shutdown: Timer,
+    /// Nothing happens any more.
+    ended: bool,
 }
 
 impl Replica {
-    /// Starts a replica from what storage found.
+    /// The only entrance: one event in, actions out.
     ///
-    /// # Errors
-    /// Configuration and storage contradict each other.
-    pub fn open(
-        config: Config,
-        _recovered: Recovered,
-        _log: &impl LogView,
-        _now: Time,
-        _out: &mut Vec<Action>,
-    ) -> Result<Self, OpenError> {
-        let voters = config.static_voters.clone();
-        Ok(Self { config, voters })
+    /// `log` shows everything that earlier steps have ordered. Time never goes back.
+    pub fn step(&mut self, event: Event, log: &impl LogView, now: Time, out: &mut Vec<Action>) {
+        let mut turn = Turn::new(log, now, out);
+        if self.ended {
+            Self::refuse_after_end(event, &mut turn);
+            return;
+        }
+        self.handle(event, &mut turn);
+        self.poll(&mut turn);
+        if cfg!(debug_assertions) {
+            self.check(turn.end);
+        }
     }
 
-    /// The only entrance: one event in, actions out.
-    pub fn step(&mut self, _event: Event, _log: &impl LogView, _now: Time, _out: &mut Vec<Action>) {}
-
-    /// When something becomes due without an event.
+    /// When the next [`Event::Tick`] is due, if nothing else happens before.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        None
+        if self.ended {
+            return None;
+        }
+        let role = self.role_deadline();
+        earlier(
+            earlier(role, self.parked.next_deadline()),
+            self.shutdown.deadline(),
+        )
     }
 
     /// The role.
     #[must_use]
     pub fn role(&self) -> RoleName {
-        RoleName::Unattached
+        self.role.name()
     }
 
     /// The epoch.
     #[must_use]
     pub fn epoch(&self) -> Epoch {
-        Epoch(0)
+        self.epoch
     }
 
-    /// The leader, if known.
+    /// The leader of the epoch, if known. A resigned leader still names itself.
     #[must_use]
     pub fn leader(&self) -> Option<NodeId> {
-        None
-    }
-
-    /// Where the leader listens.
-    #[must_use]
-    pub fn leader_endpoints(&self) -> Endpoints {
-        Endpoints::empty()
-    }
-
-    /// Everything below it is committed.
-    #[must_use]
-    pub fn high_watermark(&self) -> Option<i64> {
-        None
-    }
-
-    /// The voters in force.
-    #[must_use]
-    pub fn voters(&self) -> &VoterSet {
-        &self.voters
-    }
-
-    /// The kraft.version in force.
-    #[must_use]
-    pub fn kraft_version(&self) -> i16 {
-        0
-    }
-
-    /// Whether this replica is a voter.
-    #[must_use]
-    pub fn is_voter(&self) -> bool {
-        self.voters.is_voter(&self.config.local)
-    }
-
-    /// What is stored of the election.
-    #[must_use]
-    pub fn election_state(&self) -> ElectionState {
-        ElectionState {
-            epoch: self.epoch(),
-            leader: None,
-            voted: None,
-            voters: self.voters.ids().collect(),
-            kraft_version: self.kraft_version(),
+        match &self.role {
+            Role::Unattached(unattached) => unattached.leader,
+            Role::Prospective(prospective) => prospective.leader,
+            Role::Candidate(_) => None,
+            Role::Leader(_) | Role::Resigned(_) => Some(self.config.local.id),
+            Role::Follower(follower) => Some(follower.leader),
         }
     }
 
-    /// The voters in force at an offset, for a snapshot that contains everything up to and including it.
+    /// Where the leader listens, as far as it is known.
     #[must_use]
-    pub fn voters_at(&self, _offset: i64) -> Option<&VoterSet> {
-        None
+    pub fn leader_endpoints(&self) -> Endpoints {
+        self.known_endpoints().cloned().unwrap_or_default()
     }
 
-    /// The kraft.version in force at an offset.
+    /// Everything below it is committed; `None` while it is not known.
     #[must_use]
-    pub fn kraft_version_at(&self, _offset: i64) -> i16 {
-        0
+    pub fn high_watermark(&self) -> Option<i64> {
+        self.high_watermark
     }
 
-    /// The leader's view of the quorum; `None` on anybody else.
+    /// The voters in force, committed or not.
     #[must_use]
-    pub fn describe(&self, _log: &impl LogView, _now: Time) -> Option<QuorumDescription> {
-        None
+    pub fn voters(&self) -> &VoterSet {
+        self.control.voters()
+    }
+
+    /// The voters that the record in force at `offset` names; `None` where no record does.
+    ///
+    /// A snapshot of everything below `end` asks for `end - 1`.
+    #[must_use]
+    pub fn voters_at(&self, offset: i64) -> Option<&VoterSet> {
+        self.control.voters_at(offset)
+    }
+
+    /// The kraft.version in force, committed or not.
+    #[must_use]
+    pub fn kraft_version(&self) -> i16 {
+        self.control.kraft_version()
+    }
+
+    /// The kraft.version in force at `offset`.
+    #[must_use]
+    pub fn kraft_version_at(&self, offset: i64) -> i16 {
+        self.control.kraft_version_at(offset)
+    }
+
+    /// Whether this replica is a voter; otherwise it is an observer.
+    #[must_use]
+    pub fn is_voter(&self) -> bool {
+        self.voters().is_voter(&self.config.local)
+    }
+
+    /// The facts of the election as the role knows them, which are those that are stored or about to be.
+    #[must_use]
+    pub fn election_state(&self) -> ElectionState {
+        let kraft_version = self.kraft_version();
+        ElectionState {
+            epoch: self.epoch,
+            leader: self.leader(),
+            voted: self.voted(),
+            voters: if kraft_version == 0 {
+                self.voters().ids().collect()
+            } else {
+                Vec::new()
+            },
+            kraft_version,
+        }
     }
 
     /// The role under the name of Kafka's `current-state` metric.
     #[must_use]
     pub fn metric_state(&self) -> &'static str {
-        "unattached"
+        match &self.role {
+            Role::Unattached(unattached) if unattached.voted.is_some() => "unattached-voted",
+            Role::Unattached(_) | Role::Resigned(_) => "unattached",
+            Role::Prospective(prospective) if prospective.voted.is_some() => "prospective-voted",
+            Role::Prospective(_) => "prospective",
+            Role::Candidate(_) => "candidate",
+            Role::Leader(_) => "leader",
+            Role::Follower(_) if self.is_voter() => "follower",
+            Role::Follower(_) => "observer",
+        }
     }
 
     /// Asserts what always holds.
-    pub fn check_invariants(&self, _log: &impl LogView) {}
+    ///
+    /// # Panics
+    /// If something does not hold, which is an error of this crate.
+    pub fn check_invariants(&self, log: &impl LogView) {
+        self.check(log.end());
+    }
+
+    fn handle(&mut self, event: Event, turn: &mut Turn<'_>) {
+        match event {
+            Event::Tick
+            | Event::ElectionTimeout
+            | Event::FetchTimeout
+            | Event::CheckQuorumTimeout
+            | Event::HeartbeatTimeout => {}
+            Event::ReceiveVoteRequest {
+                context,
+                from: _,
+                cluster_id,
+                voter_id,
+                voter_directory_id,
+                candidate_epoch,
+                candidate,
+                candidate_directory_id,
+                candidate_log_end,
+                pre_vote,
+            } => {
+                let ballot = vote::Ballot {
+                    addressed_to: ReplicaKey::new(voter_id, voter_directory_id),
+                    nominee: ReplicaKey::new(candidate, candidate_directory_id),
+                    epoch: candidate_epoch,
+                    log_end: candidate_log_end,
+                    pre_vote,
+                };
+                self.handle_vote(&context, cluster_id.as_deref(), &ballot, turn);
+            }
+            Event::ReceiveVoteResponse {
+                answer,
+                from: _,
+                epoch,
+                vote_granted,
+            } => {
+                self.handle_vote_response(&answer, epoch, vote_granted, turn);
+            }
+            Event::ReceiveBeginQuorumEpoch {
+                context,
+                cluster_id,
+                voter_id,
+                voter_directory_id,
+                leader_id,
+                leader_epoch,
+                leader_endpoints,
+            } => {
+                let addressed_to = ReplicaKey::new(voter_id, voter_directory_id);
+                let announcement = begin_end::Announcement {
+                    leader_id,
+                    leader_epoch,
+                    leader_endpoints,
+                };
+                self.handle_begin_quorum_epoch(
+                    &context,
+                    cluster_id.as_deref(),
+                    &addressed_to,
+                    announcement,
+                    turn,
+                );
+            }
+            Event::ReceiveBeginQuorumEpochResponse {
+                answer,
+                from: _,
+                epoch,
+            } => {
+                self.handle_begin_quorum_epoch_response(&answer, epoch, turn);
+            }
+            Event::ReceiveEndQuorumEpoch {
+                context,
+                cluster_id,
+                leader_id,
+                leader_epoch,
+                leader_endpoints,
+                successor_rank,
+            } => {
+                let announcement = begin_end::Announcement {
+                    leader_id,
+                    leader_epoch,
+                    leader_endpoints,
+                };
+                self.handle_end_quorum_epoch(
+                    &context,
+                    cluster_id.as_deref(),
+                    announcement,
+                    successor_rank,
+                    turn,
+                );
+            }
+            Event::ReceiveEndQuorumEpochResponse {
+                answer,
+                from: _,
+                epoch,
+            } => {
+                self.handle_end_quorum_epoch_response(&answer, epoch, turn);
+            }
+            Event::ReceiveFetch {
+                context,
+                from,
+                cluster_id,
+                fetch_epoch,
+                fetch_offset,
+                last_fetched_epoch,
+                high_watermark,
+                max_wait_ms,
+                max_bytes,
+            } => {
+                let fetch = fetch::FetchRequest {
+                    from,
+                    epoch: fetch_epoch,
+                    offset: fetch_offset,
+                    last_epoch: last_fetched_epoch,
+                    high_watermark,
+                    max_wait_ms,
+                    max_bytes,
+                };
+                self.handle_fetch(context, cluster_id.as_deref(), &fetch, turn);
+            }
+            Event::ReceiveFetchSnapshot {
+                context,
+                from,
+                cluster_id,
+                fetch_epoch,
+                snapshot,
+                position,
+                max_bytes,
+            } => {
+                let request = fetch_snapshot::SnapshotRequest {
+                    from,
+                    epoch: fetch_epoch,
+                    snapshot,
+                    position,
+                    max_bytes,
+                };
+                self.handle_fetch_snapshot(&context, cluster_id.as_deref(), &request, turn);
+            }
+            Event::ReceiveFetchResponse {
+                mut answer,
+                from: _,
+                leader_id,
+                leader_epoch,
+                high_watermark,
+                diverging,
+                snapshot,
+                records,
+            } => {
+                answer.leader = answer.leader.or(leader_id.known());
+                let response = fetch_response::FetchResponse {
+                    high_watermark,
+                    diverging,
+                    snapshot,
+                    records,
+                };
+                self.handle_fetch_response(&answer, leader_epoch, response, turn);
+            }
+            Event::ReceiveFetchSnapshotResponse {
+                answer,
+                from: _,
+                leader_epoch,
+                snapshot,
+                size,
+                position,
+                bytes,
+                payload,
+            } => {
+                let chunk = snapshot_response::Chunk {
+                    snapshot,
+                    size,
+                    position,
+                    bytes,
+                    payload,
+                };
+                self.handle_fetch_snapshot_response(&answer, leader_epoch, chunk, turn);
+            }
+            Event::SnapshotInstalled { snapshot, control } => {
+                self.snapshot_installed(snapshot, &control, turn)
+            }
+            Event::SnapshotRejected { snapshot } => self.snapshot_rejected(snapshot),
+            Event::ReceiveUpdateRaftVoter {
+                context,
+                cluster_id,
+                leader_epoch,
+                voter,
+                endpoints,
+                kraft_versions,
+            } => {
+                let node = VoterNode {
+                    key: voter,
+                    endpoints,
+                    kraft_versions,
+                };
+                self.handle_update_voter(&context, cluster_id.as_deref(), leader_epoch, node, turn);
+            }
+            Event::ReceiveUpdateRaftVoterResponse {
+                answer,
+                from: _,
+                leader_epoch,
+            } => {
+                self.handle_update_voter_response(&answer, leader_epoch, turn);
+            }
+            Event::ReceiveDescribeQuorum { context } => self.handle_describe_quorum(&context, turn),
+            Event::ReceiveLeaderlessEpoch { epoch } => self.leaderless_epoch(epoch, turn),
+            Event::RequestFailed { request, fault } => self.request_failed(request, fault, turn),
+            Event::CallerGone { reply } => self.parked.forget(reply),
+            Event::Propose {
+                reply,
+                epoch,
+                records,
+                bytes,
+                payload,
+            } => {
+                let offer = propose::Offer {
+                    reply,
+                    epoch,
+                    records,
+                    bytes,
+                    payload,
+                };
+                self.propose(offer, turn);
+            }
+            Event::Durable { up_to } => self.durable(up_to, turn),
+            Event::StorageFailed => self.storage_failed(turn),
+            Event::Resign { epoch } => self.resign(epoch),
+            Event::Shutdown { timeout } => self.begin_shutdown(timeout, turn),
+        }
+    }
+
+    /// Answers once the epoch and vote that the answer reveals are durable.
+    fn reply(&self, reply: ReplyId, answer: Answer, turn: &mut Turn<'_>) {
+        let after = self.tickets.election();
+        turn.emit(Action::Reply { reply, answer, after });
+    }
+
+    /// What every answer says of the partition, with the leader's endpoint on the listener of the request.
+    fn partition_answer(&self, error: ErrorCode, listener: &str) -> PartitionAnswer {
+        let leader = self.leader();
+        PartitionAnswer {
+            error,
+            leader,
+            epoch: self.epoch,
+            endpoint: leader
+                .and(self.known_endpoints())
+                .and_then(|endpoints| endpoints.of(listener))
+                .cloned(),
+        }
+    }
+
+    fn known_endpoints(&self) -> Option<&Endpoints> {
+        match &self.role {
+            Role::Unattached(_) | Role::Candidate(_) => None,
+            Role::Prospective(prospective) => Some(&prospective.endpoints),
+            Role::Leader(_) | Role::Resigned(_) => Some(&self.config.listeners),
+            Role::Follower(follower) => Some(&follower.endpoints),
+        }
+    }
+
+    /// Whom this replica voted for in its epoch, itself included.
+    fn voted(&self) -> Option<ReplicaKey> {
+        match &self.role {
+            Role::Unattached(unattached) => unattached.voted,
+            Role::Prospective(prospective) => prospective.voted,
+            Role::Candidate(_) => Some(self.config.local),
+            Role::Follower(follower) => follower.voted,
+            Role::Leader(_) | Role::Resigned(_) => None,
+        }
+    }
+
+    fn is_same_cluster(&self, cluster_id: Option<&str>) -> bool {
+        cluster_id.is_none_or(|id| id == self.config.cluster_id)
+    }
+
+    fn is_addressed(&self, key: &ReplicaKey) -> bool {
+        let local = &self.config.local;
+        key.id.known().is_none()
+            || (key.id == local.id && (key.directory_id.is_none() || key.directory_id == local.directory_id))
+    }
+
+    /// This replica as a voter.
+    fn local_node(&self) -> VoterNode {
+        VoterNode {
+            key: self.config.local,
+            endpoints: self.config.listeners.clone(),
+            kraft_versions: self.config.kraft_versions,
+        }
+    }
+
+    fn shutting_down(&self) -> bool {
+        self.shutdown != Timer::NEVER
+    }
+
+    /// The time until a campaign: the configured one and up to as much again, in whole milliseconds.
+    fn election_timer(&mut self, now: Instant) -> Timer {
+        let base = self.config.election_timeout;
+        let jitter = self
+            .rng
+            .below(u64::try_from(base.as_millis()).unwrap_or(u64::MAX));
+        Timer::at(now.after(base.saturating_add(Duration::from_millis(jitter))))
+    }
+
+    fn fetch_timer(&self, now: Instant) -> Timer {
+        Timer::at(now.after(self.config.fetch_timeout))
+    }
+
+    /// Half the fetch timeout in whole milliseconds, as Kafka divides.
+    fn heartbeat_period(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.config.fetch_timeout.as_millis() / 2).unwrap_or(u64::MAX))
+    }
+
+    /// What was stored contradicts what a peer says, and going on could lose what is committed.
+    fn fatal(&mut self, reason: String, turn: &mut Turn<'_>) {
+        self.ended = true;
+        self.abandon_proposals(turn);
+        turn.emit(Action::Fatal { reason });
+    }
 }

@@ -1,0 +1,206 @@
+//! One request in flight per peer, back-off and time-out (Kafka's `RequestManager`).
+
+use crate::{handles::RequestId, ids::NodeId, rng::Rng, time::Instant, timer::earlier};
+use alloc::collections::BTreeMap;
+use core::time::Duration;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Connection {
+    AwaitingResponse { request: RequestId, until: Instant },
+    BackingOff { until: Instant },
+}
+
+/// What is known of the connections to peers. A peer without an entry is ready.
+///
+/// Bootstrap servers have connections of their own under their negative ids, also where they are voters.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Connections {
+    peers: BTreeMap<NodeId, Connection>,
+    request_timeout: Duration,
+    retry_backoff: Duration,
+    next_request: u64,
+}
+
+impl Connections {
+    pub(crate) fn new(request_timeout: Duration, retry_backoff: Duration) -> Self {
+        Self {
+            peers: BTreeMap::new(),
+            request_timeout,
+            retry_backoff,
+            next_request: 1,
+        }
+    }
+
+    /// Numbers a request that is being sent.
+    pub(crate) fn sent(&mut self, to: NodeId, now: Instant) -> RequestId {
+        let request = RequestId(self.next_request);
+        self.next_request += 1;
+        let until = now.after(self.request_timeout);
+        self.peers
+            .insert(to, Connection::AwaitingResponse { request, until });
+        request
+    }
+
+    /// Who was asked, if an answer to this request is still awaited.
+    pub(crate) fn expected_from(&self, request: RequestId) -> Option<NodeId> {
+        self.peers.iter().find_map(|(id, connection)| match connection {
+            Connection::AwaitingResponse { request: sent, .. } if *sent == request => Some(*id),
+            Connection::AwaitingResponse { .. } | Connection::BackingOff { .. } => None,
+        })
+    }
+
+    /// Ends a request: on success the peer is ready, on failure it gets a rest. A request that is not awaited any
+    /// more, because the connections were reset meanwhile, changes nothing.
+    pub(crate) fn finish(&mut self, request: RequestId, success: bool, now: Instant) {
+        let Some(peer) = self.expected_from(request) else {
+            return;
+        };
+        if success {
+            self.peers.remove(&peer);
+        } else {
+            let until = now.after(self.retry_backoff);
+            self.peers.insert(peer, Connection::BackingOff { until });
+        }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.peers.clear();
+    }
+
+    pub(crate) fn forget(&mut self, peer: NodeId) {
+        self.peers.remove(&peer);
+    }
+
+    pub(crate) fn timed_out(&self, peer: NodeId, now: Instant) -> bool {
+        matches!(self.peers.get(&peer), Some(Connection::AwaitingResponse { until, .. }) if now >= *until)
+    }
+
+    pub(crate) fn backing_off(&self, peer: NodeId, now: Instant) -> bool {
+        matches!(self.peers.get(&peer), Some(Connection::BackingOff { until }) if now < *until)
+    }
+
+    pub(crate) fn ready(&self, peer: NodeId, now: Instant) -> bool {
+        match self.peers.get(&peer) {
+            None => true,
+            Some(Connection::AwaitingResponse { until, .. } | Connection::BackingOff { until }) => {
+                now >= *until
+            }
+        }
+    }
+
+    pub(crate) fn any_in_flight(&self, now: Instant) -> bool {
+        self.peers.values().any(
+            |connection| matches!(connection, Connection::AwaitingResponse { until, .. } if now < *until),
+        )
+    }
+
+    /// Drops the records of requests that have timed out and of rests that are over.
+    pub(crate) fn expire(&mut self, now: Instant) {
+        self.peers.retain(|_, connection| match connection {
+            Connection::AwaitingResponse { until, .. } | Connection::BackingOff { until } => now < *until,
+        });
+    }
+
+    /// A ready one of `servers`, from a random one on in their order; none while anything is in flight anywhere.
+    pub(crate) fn ready_bootstrap_server(
+        &self,
+        servers: &[NodeId],
+        rng: &mut Rng,
+        now: Instant,
+    ) -> Option<usize> {
+        if servers.is_empty() || self.any_in_flight(now) {
+            return None;
+        }
+        if !servers.iter().any(|server| self.ready(*server, now)) {
+            return None;
+        }
+        let start = usize::try_from(rng.below(servers.len() as u64)).unwrap_or(0);
+        (0..servers.len())
+            .map(|step| (start + step) % servers.len())
+            .find(|index| self.ready(servers[*index], now))
+    }
+
+    /// When the state of any connection changes by itself.
+    pub(crate) fn next_change(&self) -> Option<Instant> {
+        self.peers.values().fold(None, |next, connection| {
+            let (Connection::AwaitingResponse { until, .. } | Connection::BackingOff { until }) = connection;
+            earlier(next, Some(*until))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PEER: NodeId = NodeId(1);
+
+    fn connections() -> Connections {
+        Connections::new(Duration::from_secs(30), Duration::from_millis(100))
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_millis(ms)
+    }
+
+    #[test]
+    fn a_request_in_flight_occupies_its_peer_until_it_is_answered_or_times_out() {
+        let mut connections = connections();
+        let request = connections.sent(PEER, at(0));
+        assert!(!connections.ready(PEER, at(29_999)));
+        assert!(connections.timed_out(PEER, at(30_000)));
+        assert!(connections.ready(PEER, at(30_000)));
+        connections.finish(RequestId(99), true, at(1));
+        assert!(!connections.ready(PEER, at(1)));
+        connections.finish(request, true, at(1));
+        assert!(connections.ready(PEER, at(1)));
+    }
+
+    #[test]
+    fn a_failure_is_followed_by_a_rest() {
+        let mut connections = connections();
+        let request = connections.sent(PEER, at(0));
+        connections.finish(request, false, at(10));
+        assert!(connections.backing_off(PEER, at(109)));
+        assert!(connections.ready(PEER, at(110)));
+    }
+
+    #[test]
+    fn a_reset_frees_everybody_and_forgets_what_was_asked() {
+        let mut connections = connections();
+        let request = connections.sent(PEER, at(0));
+        connections.reset();
+        assert!(connections.ready(PEER, at(0)));
+        assert_eq!(connections.expected_from(request), None);
+    }
+
+    #[test]
+    fn the_bootstrap_list_is_walked_one_server_at_a_time() {
+        let servers = [NodeId(-2), NodeId(-3)];
+        let mut rng = Rng::new(1);
+        let mut connections = connections();
+        let first = connections
+            .ready_bootstrap_server(&servers, &mut rng, at(0))
+            .expect("ready");
+        let request = connections.sent(servers[first], at(0));
+        assert_eq!(
+            connections.ready_bootstrap_server(&servers, &mut rng, at(0)),
+            None
+        );
+        connections.finish(request, false, at(100));
+        let second = connections
+            .ready_bootstrap_server(&servers, &mut rng, at(100))
+            .expect("ready");
+        assert_ne!(first, second);
+        let request = connections.sent(servers[second], at(100));
+        connections.finish(request, false, at(199));
+        assert_eq!(
+            connections.ready_bootstrap_server(&servers, &mut rng, at(199)),
+            None
+        );
+        assert_eq!(
+            connections.ready_bootstrap_server(&servers, &mut rng, at(200)),
+            Some(first)
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! Values that are in force from an offset on.
+
+use alloc::collections::BTreeMap;
+
+/// The offset under which what the bootstrap checkpoint says is filed.
+pub(crate) const BOOTSTRAP_OFFSET: i64 = -1;
+
+/// A value per offset at which it took effect (Kafka's `TreeMapLogHistory`).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct LogHistory<T>(BTreeMap<i64, T>);
+
+impl<T> Default for LogHistory<T> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<T> LogHistory<T> {
+    /// Files a value behind everything that is filed already.
+    pub(crate) fn add(&mut self, offset: i64, value: T) {
+        assert!(
+            offset >= BOOTSTRAP_OFFSET,
+            "offsets in a log do not go below the bootstrap checkpoint"
+        );
+        self.0.insert(offset, value);
+    }
+
+    /// The newest value, with its offset.
+    pub(crate) fn last(&self) -> Option<(i64, &T)> {
+        self.0.last_key_value().map(|(offset, value)| (*offset, value))
+    }
+
+    /// The value in force at `offset`.
+    pub(crate) fn at_or_before(&self, offset: i64) -> Option<&T> {
+        self.0.range(..=offset).next_back().map(|(_, value)| value)
+    }
+
+    /// Forgets what took effect at or behind `end`.
+    pub(crate) fn truncate_newer(&mut self, end: i64) {
+        self.0.split_off(&end);
+    }
+
+    /// Forgets what was superseded at or before `start`.
+    pub(crate) fn truncate_older(&mut self, start: i64) {
+        if let Some(oldest) = self.0.range(..=start).next_back().map(|(offset, _)| *offset) {
+            self.0 = self.0.split_off(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history() -> LogHistory<&'static str> {
+        let mut history = LogHistory::default();
+        history.add(-1, "bootstrap");
+        history.add(3, "three");
+        history.add(8, "eight");
+        history
+    }
+
+    #[test]
+    fn a_value_is_in_force_from_its_offset_on() {
+        let history = history();
+        assert_eq!(history.last(), Some((8, &"eight")));
+        assert_eq!(history.at_or_before(-1), Some(&"bootstrap"));
+        assert_eq!(history.at_or_before(7), Some(&"three"));
+        assert_eq!(history.at_or_before(8), Some(&"eight"));
+        assert_eq!(history.at_or_before(-2), None);
+    }
+
+    #[test]
+    fn truncation_rewinds() {
+        let mut history = history();
+        history.truncate_newer(8);
+        assert_eq!(history.last(), Some((3, &"three")));
+        history.truncate_newer(3);
+        assert_eq!(history.last(), Some((-1, &"bootstrap")));
+    }
+
+    #[test]
+    fn old_entries_go_but_the_one_in_force_stays() {
+        let mut history = history();
+        history.truncate_older(5);
+        assert_eq!(history.at_or_before(2), None);
+        assert_eq!(history.at_or_before(5), Some(&"three"));
+    }
+}

@@ -1,0 +1,200 @@
+//! Fetch, as a leader serves it (KIP-595, KIP-1166).
+
+use super::{Replica, turn::Turn};
+use crate::{
+    answer::{Answer, FetchPlan},
+    error_code::ErrorCode,
+    event::{PartitionMatch, RequestContext},
+    fetch_validation::{FetchPosition, validate_fetch},
+    ids::{Epoch, ReplicaKey},
+    parked_fetches::ParkedFetch,
+    role::Role,
+};
+use alloc::vec::Vec;
+use core::time::Duration;
+
+/// What a fetcher asks for.
+pub(super) struct FetchRequest {
+    pub(super) from: ReplicaKey,
+    pub(super) epoch: Epoch,
+    pub(super) offset: i64,
+    pub(super) last_epoch: Epoch,
+    pub(super) high_watermark: i64,
+    pub(super) max_wait_ms: i32,
+    pub(super) max_bytes: i32,
+}
+
+impl FetchRequest {
+    fn is_valid(&self) -> bool {
+        self.max_wait_ms >= 0
+            && self.offset >= 0
+            && self.last_epoch >= Epoch(0)
+            && self.last_epoch <= self.epoch
+    }
+}
+
+impl Replica {
+    pub(super) fn handle_fetch(
+        &mut self,
+        context: RequestContext,
+        cluster_id: Option<&str>,
+        fetch: &FetchRequest,
+        turn: &mut Turn<'_>,
+    ) {
+        if !self.is_same_cluster(cluster_id) {
+            let answer = Answer::TopLevel(ErrorCode::InconsistentClusterId);
+            return self.reply(context.reply, answer, turn);
+        }
+        if context.partition != PartitionMatch::Metadata {
+            return self.reply(context.reply, Answer::TopLevel(ErrorCode::InvalidRequest), turn);
+        }
+        let plan = match self.plan_fetch(fetch, turn) {
+            Ok(plan) => plan,
+            Err(error) => {
+                let answer = self.fetch_error(error, &context.listener, turn);
+                return self.reply(context.reply, answer, turn);
+            }
+        };
+        let known = self.high_watermark.unwrap_or(-1);
+        let answer = self.fetch_answer(plan, &context.listener, turn);
+        let answer_now = plan != FetchPlan::Empty || fetch.max_wait_ms == 0 || fetch.high_watermark < known;
+        if answer_now || self.parked.is_full() {
+            return self.reply(context.reply, answer, turn);
+        }
+        let wait = Duration::from_millis(u64::try_from(fetch.max_wait_ms).unwrap_or(0));
+        self.parked.park(ParkedFetch {
+            reply: context.reply,
+            listener: context.listener,
+            from: fetch.from,
+            epoch: fetch.epoch,
+            offset: fetch.offset,
+            max_bytes: fetch.max_bytes,
+            until: turn.mono().after(wait),
+            on_timeout: answer,
+        });
+    }
+
+    fn plan_fetch(&mut self, fetch: &FetchRequest, turn: &mut Turn<'_>) -> Result<FetchPlan, ErrorCode> {
+        if !fetch.is_valid() {
+            return Err(ErrorCode::InvalidRequest);
+        }
+        self.check_leader_epoch(fetch.epoch)?;
+        match validate_fetch(turn.log, fetch.offset, fetch.last_epoch) {
+            FetchPosition::Valid => {
+                let is_ourselves = fetch.from.id.known() == Some(self.config.local.id);
+                if fetch.max_bytes < 0 || is_ourselves {
+                    return Err(ErrorCode::UnknownServerError);
+                }
+                self.note_fetch(fetch.from, fetch.offset, turn);
+                Ok(read_plan(fetch.offset, fetch.max_bytes, turn))
+            }
+            FetchPosition::Diverging(at) => Ok(FetchPlan::Diverging(at)),
+            FetchPosition::Snapshot(snapshot) => Ok(FetchPlan::Snapshot(snapshot)),
+            FetchPosition::Unanswerable => Err(ErrorCode::UnknownServerError),
+        }
+    }
+
+    /// The check of all requests that only a leader of the very epoch may answer.
+    pub(super) fn check_leader_epoch(&self, epoch: Epoch) -> Result<(), ErrorCode> {
+        if epoch < self.epoch {
+            return Err(ErrorCode::FencedLeaderEpoch);
+        }
+        if epoch > self.epoch {
+            return Err(ErrorCode::UnknownLeaderEpoch);
+        }
+        if !matches!(self.role, Role::Leader(_)) {
+            return Err(ErrorCode::NotLeaderOrFollower);
+        }
+        if self.shutting_down() {
+            return Err(ErrorCode::BrokerNotAvailable);
+        }
+        Ok(())
+    }
+
+    /// A replica has everything before `offset`, and is alive.
+    fn note_fetch(&mut self, from: ReplicaKey, offset: i64, turn: &mut Turn<'_>) {
+        let Role::Leader(leader) = &mut self.role else {
+            return;
+        };
+        if from.id.known().is_none() {
+            return;
+        }
+        let is_voter = leader.fetched(from, offset, turn.end.last_offset, turn.now);
+        leader.credit(&from);
+        leader.renew_check_quorum(&self.config.local, turn.mono());
+        if is_voter {
+            self.advance_leader_high_watermark(turn);
+        }
+    }
+
+    fn fetch_answer(&self, plan: FetchPlan, listener: &str, turn: &Turn<'_>) -> Answer {
+        Answer::Fetch {
+            partition: self.partition_answer(ErrorCode::None, listener),
+            high_watermark: self.high_watermark.unwrap_or(-1),
+            log_start: turn.log.start(),
+            plan,
+        }
+    }
+
+    fn fetch_error(&self, error: ErrorCode, listener: &str, turn: &Turn<'_>) -> Answer {
+        Answer::Fetch {
+            partition: self.partition_answer(error, listener),
+            high_watermark: -1,
+            log_start: turn.log.start(),
+            plan: FetchPlan::Empty,
+        }
+    }
+
+    /// The log has grown: whoever waited for that is served.
+    pub(super) fn complete_fetches_up_to_end(&mut self, turn: &mut Turn<'_>) {
+        let fetches = self.parked.take_up_to(turn.end.last_offset);
+        self.complete_fetches(fetches, turn);
+    }
+
+    /// The high watermark has moved: everybody is told.
+    pub(super) fn complete_all_fetches(&mut self, turn: &mut Turn<'_>) {
+        let fetches = self.parked.take_all();
+        self.complete_fetches(fetches, turn);
+    }
+
+    /// Evaluates parked fetches anew. A fetch waits at the end of the log only, and a leader's log only grows, so its
+    /// offset is as valid as it was.
+    fn complete_fetches(&mut self, fetches: Vec<ParkedFetch>, turn: &mut Turn<'_>) {
+        for fetch in fetches {
+            let answer = match self.check_leader_epoch(fetch.epoch) {
+                Ok(()) => {
+                    self.note_fetch(fetch.from, fetch.offset, turn);
+                    let plan = read_plan(fetch.offset, fetch.max_bytes, turn);
+                    self.fetch_answer(plan, &fetch.listener, turn)
+                }
+                Err(error) => self.fetch_error(error, &fetch.listener, turn),
+            };
+            self.reply(fetch.reply, answer, turn);
+        }
+    }
+
+    /// This replica does not lead any more.
+    pub(super) fn fail_all_fetches(&mut self, turn: &mut Turn<'_>) {
+        for fetch in self.parked.take_all() {
+            let answer = self.fetch_error(ErrorCode::NotLeaderOrFollower, &fetch.listener, turn);
+            self.reply(fetch.reply, answer, turn);
+        }
+    }
+
+    pub(super) fn expire_fetches(&mut self, turn: &mut Turn<'_>) {
+        for fetch in self.parked.take_expired(turn.mono()) {
+            self.reply(fetch.reply, fetch.on_timeout, turn);
+        }
+    }
+}
+
+fn read_plan(offset: i64, max_bytes: i32, turn: &Turn<'_>) -> FetchPlan {
+    if offset < turn.end.last_offset {
+        FetchPlan::Read {
+            from: offset,
+            max_bytes,
+        }
+    } else {
+        FetchPlan::Empty
+    }
+}

@@ -1,0 +1,234 @@
+//! The answer to our Fetch.
+
+use super::{Replica, turn::Turn};
+use crate::{
+    action::{Action, AppendPayload, DiskOp},
+    control::{BatchInfo, ControlRecord},
+    error_code::ErrorCode,
+    event::{AnswerContext, FetchedRecords},
+    handles::PayloadId,
+    ids::Epoch,
+    offsets::{LogEnd, LogOffsetMetadata, SnapshotId},
+    role::{Role, follower::Download},
+};
+use alloc::{format, vec::Vec};
+
+/// What a Fetch answer carries beside its header.
+pub(super) struct FetchResponse {
+    pub(super) high_watermark: i64,
+    pub(super) diverging: Option<LogOffsetMetadata>,
+    pub(super) snapshot: Option<SnapshotId>,
+    pub(super) records: FetchedRecords,
+}
+
+impl Replica {
+    pub(super) fn handle_fetch_response(
+        &mut self,
+        answer: &AnswerContext,
+        epoch: Epoch,
+        response: FetchResponse,
+        turn: &mut Turn<'_>,
+    ) {
+        let FetchResponse {
+            high_watermark,
+            diverging,
+            snapshot,
+            records,
+        } = response;
+        if self.screen(answer, epoch, turn).is_none() {
+            return discard(&records, turn);
+        }
+        let follows = matches!(self.role, Role::Follower(_));
+        let diverging = diverging.filter(|at| at.epoch >= Epoch(0));
+        let snapshot = snapshot.filter(|id| id.epoch >= Epoch(0) || id.end_offset >= 0);
+        let success = if !follows {
+            discard(&records, turn);
+            true
+        } else if answer.error != ErrorCode::None {
+            discard(&records, turn);
+            false
+        } else if let Some(at) = diverging {
+            discard(&records, turn);
+            self.truncate_to(at, turn)
+        } else if let Some(id) = snapshot {
+            discard(&records, turn);
+            self.begin_download(id, turn)
+        } else {
+            self.append_fetched(records, high_watermark, turn)
+        };
+        if self.ended {
+            return;
+        }
+        if success {
+            self.leader_has_answered(turn);
+        }
+        self.connections.finish(answer.request, success, turn.mono());
+    }
+
+    /// The leader is alive and serves this replica.
+    pub(super) fn leader_has_answered(&mut self, turn: &Turn<'_>) {
+        let fetch = self.fetch_timer(turn.mono());
+        if let Role::Follower(follower) = &mut self.role {
+            follower.fetch = fetch;
+            follower.has_fetched = true;
+        }
+    }
+
+    /// Cuts the log back to where it still agrees with the leader's. The epoch cache may hold an epoch without records at
+    /// the very end, so a cut that takes no record away is ordered too.
+    fn truncate_to(&mut self, diverging: LogOffsetMetadata, turn: &mut Turn<'_>) -> bool {
+        if diverging.offset < 0 {
+            return false;
+        }
+        let end = turn.end.last_offset;
+        let agreed = if diverging.epoch == Epoch(0) {
+            diverging.offset.min(end)
+        } else {
+            let own = turn.log.end_for_epoch(diverging.epoch);
+            if own.epoch == diverging.epoch {
+                own.offset.min(diverging.offset)
+            } else {
+                own.offset
+            }
+        };
+        let to = turn.log.batch_end_at_or_before(agreed.min(end)).min(end);
+        let known = self.high_watermark.unwrap_or(0).max(self.committed);
+        if to < known || diverging.offset < self.high_watermark.unwrap_or(0) {
+            let reason = format!(
+                "the leader of epoch {} says that our log leaves its own at offset {} (epoch {}), but everything below \
+                 {known} is committed",
+                self.epoch, diverging.offset, diverging.epoch
+            );
+            self.fatal(reason, turn);
+            return false;
+        }
+        self.truncation = self.disk(DiskOp::Truncate { to }, turn);
+        self.control.truncate_newer(to);
+        turn.end.last_offset = to;
+        true
+    }
+
+    /// Begins to fetch a snapshot that replaces the whole log.
+    fn begin_download(&mut self, id: SnapshotId, turn: &mut Turn<'_>) -> bool {
+        if id.epoch < Epoch(0) || id.end_offset < 0 || id.epoch > self.epoch {
+            return false;
+        }
+        let exists = id == SnapshotId::BOOTSTRAP
+            || turn.log.latest_snapshot() == Some(id)
+            || turn.log.snapshot_size(id).is_some();
+        if exists {
+            return true;
+        }
+        let is_ahead = id.end_offset > turn.end.last_offset || id.epoch > turn.end.last_epoch;
+        if !is_ahead || id.end_offset < self.committed {
+            return false;
+        }
+        let Role::Follower(follower) = &mut self.role else {
+            return false;
+        };
+        let old = follower.download.replace(Download {
+            snapshot: id,
+            position: 0,
+        });
+        if let Some(old) = old {
+            turn.emit(Action::AbandonSnapshot {
+                snapshot: old.snapshot,
+            });
+        }
+        true
+    }
+
+    fn append_fetched(&mut self, records: FetchedRecords, high_watermark: i64, turn: &mut Turn<'_>) -> bool {
+        if let FetchedRecords::Batches { batches, payload } = records
+            && !self.append_batches(batches, payload, turn)
+        {
+            return false;
+        }
+        if high_watermark >= 0 {
+            self.follow_high_watermark(high_watermark, turn);
+        }
+        true
+    }
+
+    /// Appends what the leader sent, up to the first batch of an epoch that this replica does not know yet
+    /// (KAFKA-18723).
+    fn append_batches(
+        &mut self,
+        mut batches: Vec<BatchInfo>,
+        payload: PayloadId,
+        turn: &mut Turn<'_>,
+    ) -> bool {
+        let known = batches
+            .iter()
+            .position(|batch| batch.epoch > self.epoch)
+            .unwrap_or(batches.len());
+        batches.truncate(known);
+        if batches.is_empty() {
+            turn.emit(Action::Discard { payload });
+            return true;
+        }
+        let mut end = turn.end;
+        for batch in &batches {
+            if batch.base != end.last_offset || batch.last < batch.base || batch.last == i64::MAX {
+                let reason = format!(
+                    "the leader of epoch {} sent offsets {} to {} where offset {} comes next",
+                    self.epoch, batch.base, batch.last, end.last_offset
+                );
+                turn.emit(Action::Discard { payload });
+                self.fatal(reason, turn);
+                return false;
+            }
+            if batch.epoch < end.last_epoch {
+                turn.emit(Action::Discard { payload });
+                return false;
+            }
+            if let Some(level) = batch
+                .control
+                .as_deref()
+                .and_then(|records| self.unknown_level(records))
+            {
+                let reason = format!(
+                    "kraft.version {level}, recorded at offset {}, is not known to this version",
+                    batch.base
+                );
+                turn.emit(Action::Discard { payload });
+                self.fatal(reason, turn);
+                return false;
+            }
+            end = LogEnd {
+                last_epoch: batch.epoch,
+                last_offset: batch.last + 1,
+            };
+        }
+        for batch in batches.iter().filter(|batch| batch.control.is_some()) {
+            self.control.append(batch);
+            self.control.truncate_older(turn.log.start());
+        }
+        let op = DiskOp::Append {
+            base: turn.end.last_offset,
+            batches,
+            payload: AppendPayload::Fetched(payload),
+        };
+        self.disk(op, turn);
+        turn.end = end;
+        true
+    }
+
+    /// A kraft.version among `records` that this replica cannot follow.
+    pub(super) fn unknown_level(&self, records: &[ControlRecord]) -> Option<i16> {
+        records.iter().find_map(|record| match record {
+            ControlRecord::KRaftVersion(level) if !self.config.kraft_versions.contains(*level) => {
+                Some(*level)
+            }
+            ControlRecord::KRaftVersion(_)
+            | ControlRecord::LeaderChange { .. }
+            | ControlRecord::Voters(_) => None,
+        })
+    }
+}
+
+fn discard(records: &FetchedRecords, turn: &mut Turn<'_>) {
+    if let FetchedRecords::Batches { payload, .. } = records {
+        turn.emit(Action::Discard { payload: *payload });
+    }
+}

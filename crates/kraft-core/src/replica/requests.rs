@@ -1,0 +1,198 @@
+//! The requests that a replica sends.
+
+use super::{Replica, turn::Turn};
+use crate::{
+    action::Action,
+    endpoints::Endpoint,
+    handles::Ticket,
+    ids::{NodeId, ReplicaKey},
+    peer_request::PeerRequest,
+    role::Role,
+};
+use alloc::string::String;
+
+impl Replica {
+    /// Sends a request; its peer is busy from now on until it answers, fails or times out.
+    fn send(
+        &mut self,
+        to: ReplicaKey,
+        endpoint: Endpoint,
+        body: PeerRequest,
+        after: Ticket,
+        turn: &mut Turn<'_>,
+    ) {
+        let request = self.connections.sent(to.id, turn.mono());
+        turn.emit(Action::Send {
+            request,
+            to,
+            endpoint,
+            body,
+            after,
+        });
+    }
+
+    /// Sends to a voter. One whose set has no endpoint for our listener cannot be reached, and is not.
+    fn send_to_voter(&mut self, to: NodeId, body: PeerRequest, after: Ticket, turn: &mut Turn<'_>) {
+        let Some(voter) = self.voters().get(to) else {
+            return;
+        };
+        let Some(endpoint) = voter.endpoints.of(&self.config.default_listener).cloned() else {
+            return;
+        };
+        let key = voter.key;
+        self.send(key, endpoint, body, after, turn);
+    }
+
+    /// The key of a voter as its set names it.
+    fn voter_key(&self, id: NodeId) -> ReplicaKey {
+        self.voters()
+            .get(id)
+            .map_or(ReplicaKey::without_directory(id), |voter| voter.key)
+    }
+
+    fn cluster_id(&self) -> String {
+        self.config.cluster_id.clone()
+    }
+
+    /// The request names the end of the log, so everything up to there, and the epoch and vote, are durable before it
+    /// leaves.
+    pub(super) fn send_vote(&mut self, voter: NodeId, pre_vote: bool, turn: &mut Turn<'_>) {
+        let body = PeerRequest::Vote {
+            cluster_id: self.cluster_id(),
+            voter: self.voter_key(voter),
+            candidate: self.config.local,
+            epoch: self.epoch,
+            log_end: turn.end,
+            pre_vote,
+        };
+        self.send_to_voter(voter, body, self.tickets.newest(), turn);
+    }
+
+    pub(super) fn send_begin_quorum_epoch(&mut self, voter: ReplicaKey, turn: &mut Turn<'_>) {
+        let body = PeerRequest::BeginQuorumEpoch {
+            cluster_id: self.cluster_id(),
+            voter,
+            leader: self.config.local.id,
+            epoch: self.epoch,
+            endpoints: self.config.listeners.clone(),
+        };
+        self.send_to_voter(voter.id, body, self.tickets.election(), turn);
+    }
+
+    pub(super) fn send_end_quorum_epoch(&mut self, voter: NodeId, turn: &mut Turn<'_>) {
+        let Role::Resigned(resigned) = &self.role else {
+            return;
+        };
+        let body = PeerRequest::EndQuorumEpoch {
+            cluster_id: self.cluster_id(),
+            leader: self.config.local.id,
+            epoch: self.epoch,
+            preferred_successors: resigned.preferred_successors.clone(),
+        };
+        self.send_to_voter(voter, body, self.tickets.election(), turn);
+    }
+
+    /// The last word of a leader whose disk has failed. It waits for nothing, because nothing will be durable any more;
+    /// the epoch it names was stored before anybody voted for it.
+    pub(super) fn send_last_end_quorum_epoch(&mut self, turn: &mut Turn<'_>) {
+        let Role::Leader(leader) = &self.role else {
+            return;
+        };
+        let preferred_successors = leader.successors(self.config.local.id);
+        self.connections.reset();
+        for voter in self.voters_to_tell() {
+            let body = PeerRequest::EndQuorumEpoch {
+                cluster_id: self.cluster_id(),
+                leader: self.config.local.id,
+                epoch: self.epoch,
+                preferred_successors: preferred_successors.clone(),
+            };
+            self.send_to_voter(voter, body, Ticket::NONE, turn);
+        }
+    }
+
+    /// Asks a bootstrap server where the leader is. Returns whether one was ready.
+    pub(super) fn fetch_from_bootstrap_server(&mut self, turn: &mut Turn<'_>) -> bool {
+        if self.may_not_fetch() {
+            return false;
+        }
+        let now = turn.mono();
+        let found = self
+            .connections
+            .ready_bootstrap_server(&self.bootstrap, &mut self.rng, now);
+        let Some(index) = found else {
+            return false;
+        };
+        let to = ReplicaKey::without_directory(self.bootstrap[index]);
+        let endpoint = self.bootstrap_endpoints[index].clone();
+        self.send_fetch(to, endpoint, turn);
+        true
+    }
+
+    /// Asks the leader for the next piece of the snapshot that is being fetched, else for records.
+    pub(super) fn send_fetch_to_leader(&mut self, turn: &mut Turn<'_>) {
+        let Role::Follower(follower) = &self.role else {
+            return;
+        };
+        let Some(endpoint) = follower.endpoints.of(&self.config.default_listener).cloned() else {
+            return;
+        };
+        let to = self.voter_key(follower.leader);
+        let Some(download) = follower.download else {
+            return self.send_fetch(to, endpoint, turn);
+        };
+        let body = PeerRequest::FetchSnapshot {
+            cluster_id: self.cluster_id(),
+            replica: self.config.local,
+            epoch: self.epoch,
+            snapshot: download.snapshot,
+            position: i64::try_from(download.position).unwrap_or(i64::MAX),
+            max_bytes: self.config.fetch_snapshot_max_bytes,
+        };
+        // Waits for the piece before, so that a fast leader does not fill the queue of a slow disk.
+        self.send(to, endpoint, body, self.tickets.newest(), turn);
+    }
+
+    /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything.
+    fn send_fetch(&mut self, to: ReplicaKey, endpoint: Endpoint, turn: &mut Turn<'_>) {
+        let may_vote = self.config.can_become_voter || self.is_voter();
+        let after = if may_vote {
+            self.tickets.newest()
+        } else {
+            self.tickets.election()
+        };
+        let body = PeerRequest::Fetch {
+            cluster_id: self.cluster_id(),
+            replica: self.config.local,
+            epoch: self.epoch,
+            log_end: turn.end,
+            high_watermark: self.high_watermark.unwrap_or(-1),
+            max_wait_ms: i32::try_from(self.config.fetch_max_wait.as_millis()).unwrap_or(i32::MAX),
+            max_bytes: self.config.fetch_max_bytes,
+        };
+        self.send(to, endpoint, body, after, turn);
+    }
+
+    pub(super) fn send_update_voter(&mut self, turn: &mut Turn<'_>) -> bool {
+        let Role::Follower(follower) = &self.role else {
+            return false;
+        };
+        let leader = follower.leader;
+        if !self.connections.ready(leader, turn.mono()) {
+            return false;
+        }
+        let Some(endpoint) = follower.endpoints.of(&self.config.default_listener).cloned() else {
+            return false;
+        };
+        let body = PeerRequest::UpdateRaftVoter {
+            cluster_id: self.cluster_id(),
+            epoch: self.epoch,
+            voter: self.config.local,
+            endpoints: self.config.listeners.clone(),
+            kraft_versions: self.config.kraft_versions,
+        };
+        let to = self.voter_key(leader);
+        self.send(to, endpoint, body, self.tickets.election(), turn);
+        true
+    }
+}

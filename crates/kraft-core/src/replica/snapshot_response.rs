@@ -1,0 +1,138 @@
+//! The answer to our FetchSnapshot, and the snapshot's installation (KIP-630).
+
+use super::{Replica, turn::Turn};
+use crate::{
+    action::{Action, DiskOp},
+    control::ControlRecord,
+    error_code::ErrorCode,
+    event::AnswerContext,
+    handles::PayloadId,
+    ids::Epoch,
+    offsets::SnapshotId,
+    role::Role,
+};
+use alloc::format;
+
+/// A piece of a snapshot.
+pub(super) struct Chunk {
+    pub(super) snapshot: SnapshotId,
+    pub(super) size: i64,
+    pub(super) position: i64,
+    pub(super) bytes: u32,
+    pub(super) payload: PayloadId,
+}
+
+impl Replica {
+    pub(super) fn handle_fetch_snapshot_response(
+        &mut self,
+        answer: &AnswerContext,
+        epoch: Epoch,
+        chunk: Chunk,
+        turn: &mut Turn<'_>,
+    ) {
+        let payload = chunk.payload;
+        let success = if self.screen(answer, epoch, turn).is_none() {
+            None
+        } else if !matches!(self.role, Role::Follower(_)) {
+            Some(true)
+        } else if answer.error == ErrorCode::SnapshotNotFound
+            || chunk.snapshot.end_offset < 0
+            || chunk.snapshot.epoch < Epoch(0)
+        {
+            // The leader has a newer one by now, which the next Fetch will name.
+            self.abandon_download(turn);
+            self.leader_has_answered(turn);
+            Some(true)
+        } else if answer.error != ErrorCode::None {
+            Some(false)
+        } else if self.store_chunk(&chunk, turn) {
+            self.leader_has_answered(turn);
+            self.connections.finish(answer.request, true, turn.mono());
+            return;
+        } else {
+            Some(false)
+        };
+        turn.emit(Action::Discard { payload });
+        if let Some(success) = success {
+            self.connections.finish(answer.request, success, turn.mono());
+        }
+    }
+
+    /// Stores a piece that continues the download; with the last one the snapshot takes the place of the log. Anything
+    /// else is refused.
+    fn store_chunk(&mut self, chunk: &Chunk, turn: &mut Turn<'_>) -> bool {
+        let Role::Follower(follower) = &mut self.role else {
+            return false;
+        };
+        let Some(download) = &mut follower.download else {
+            return false;
+        };
+        let (Ok(size), Ok(position)) = (u64::try_from(chunk.size), u64::try_from(chunk.position)) else {
+            return false;
+        };
+        let Some(end) = position.checked_add(u64::from(chunk.bytes)) else {
+            return false;
+        };
+        let continues = download.snapshot == chunk.snapshot && download.position == position;
+        if !continues || chunk.bytes == 0 || end > size {
+            return false;
+        }
+        download.position = end;
+        let last = end == size;
+        let snapshot = chunk.snapshot;
+        if last {
+            follower.download = None;
+        }
+        let op = DiskOp::SnapshotChunk {
+            snapshot,
+            position,
+            payload: chunk.payload,
+            last,
+        };
+        self.disk(op, turn);
+        if last {
+            self.installing = Some(snapshot);
+            self.disk(DiskOp::TruncateFully { snapshot }, turn);
+        }
+        true
+    }
+
+    fn abandon_download(&mut self, turn: &mut Turn<'_>) {
+        if let Role::Follower(follower) = &mut self.role
+            && let Some(download) = follower.download.take()
+        {
+            turn.emit(Action::AbandonSnapshot {
+                snapshot: download.snapshot,
+            });
+        }
+    }
+
+    /// The log is the snapshot now.
+    pub(super) fn snapshot_installed(
+        &mut self,
+        snapshot: SnapshotId,
+        control: &[ControlRecord],
+        turn: &mut Turn<'_>,
+    ) {
+        if self.installing != Some(snapshot) {
+            return;
+        }
+        self.installing = None;
+        if let Some(level) = self.unknown_level(control) {
+            let reason = format!(
+                "kraft.version {level}, recorded in snapshot {}-{}, is not known to this version",
+                snapshot.end_offset, snapshot.epoch
+            );
+            return self.fatal(reason, turn);
+        }
+        self.control.load(snapshot, control);
+        self.follow_high_watermark(snapshot.end_offset, turn);
+    }
+
+    /// What was fetched is no snapshot. The log is as it was, and the next Fetch finds the way again.
+    pub(super) fn snapshot_rejected(&mut self, snapshot: SnapshotId) {
+        if self.installing == Some(snapshot) {
+            self.installing = None;
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What one step works with.
+
+use crate::{
+    action::Action,
+    log_view::LogView,
+    offsets::LogEnd,
+    time::{Instant, Time},
+};
+use alloc::vec::Vec;
+
+/// The surroundings of one step.
+///
+/// The log view does not show what this step has emitted, so the end of the log is kept here and moves with it.
+pub(crate) struct Turn<'a> {
+    pub(crate) log: &'a dyn LogView,
+    pub(crate) now: Time,
+    out: &'a mut Vec<Action>,
+    /// The end of the log after everything that this step has emitted.
+    pub(crate) end: LogEnd,
+    /// Whether the role has changed since this was last cleared.
+    pub(crate) changed: bool,
+}
+
+impl<'a> Turn<'a> {
+    pub(crate) fn new(log: &'a dyn LogView, now: Time, out: &'a mut Vec<Action>) -> Self {
+        Self {
+            log,
+            now,
+            out,
+            end: log.end(),
+            changed: false,
+        }
+    }
+
+    pub(crate) fn emit(&mut self, action: Action) {
+        self.out.push(action);
+    }
+
+    pub(crate) fn mono(&self) -> Instant {
+        self.now.mono
+    }
+
+    /// What is durable of the log. A step only adds what is not durable yet, and a truncation may take some away.
+    pub(crate) fn flushed_end(&self) -> i64 {
+        self.log.flushed_end().min(self.end.last_offset)
+    }
+}

@@ -1,0 +1,191 @@
+//! Leads an epoch.
+
+use crate::{
+    check_quorum::CheckQuorum,
+    high_watermark::majority_end,
+    ids::{NodeId, ReplicaKey},
+    replica_progress::Progress,
+    time::{Instant, Time},
+    timer::Timer,
+    voter_set::VoterSet,
+};
+use alloc::{collections::BTreeMap, vec::Vec};
+use core::{cmp::Reverse, time::Duration};
+
+/// The leader of the current epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Leader {
+    /// Where its epoch begins. Nothing is committed before a majority has more than this.
+    pub(crate) epoch_start: i64,
+    /// The voters in force, as replicas that fetch. The leader's own entry, if it is a voter, has no progress: its log
+    /// is at hand.
+    voters: BTreeMap<NodeId, (ReplicaKey, Progress)>,
+    /// Everybody else who fetches.
+    observers: BTreeMap<ReplicaKey, Progress>,
+    /// Whether a majority still fetches.
+    pub(crate) check_quorum: CheckQuorum,
+    /// When voters that do not fetch are told again who leads.
+    pub(crate) heartbeat: Instant,
+    /// When the disk will have been silent for so long that this replica may not lead any more.
+    pub(crate) disk_patience: Timer,
+    /// Whether it was asked to resign.
+    pub(crate) resign_requested: bool,
+    /// At kraft.version 0: the voters with what they have told of themselves by UpdateRaftVoter.
+    pub(crate) reported_voters: Option<VoterSet>,
+    /// The voter change that is under way.
+    pub(crate) pending_change: Option<PendingChange>,
+}
+
+/// A voter change that is appended and not committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PendingChange {
+    /// The offset of its record.
+    pub(crate) offset: i64,
+    /// When it stops to block others, committed or not.
+    pub(crate) expires: Instant,
+}
+
+impl Leader {
+    /// An observer that has not fetched for so long is forgotten.
+    pub(crate) const OBSERVER_SESSION: Duration = Duration::from_secs(300);
+
+    /// Observers beyond this many push out the one that has been silent longest, so that invented keys cannot fill
+    /// the memory.
+    const OBSERVERS_MAX: usize = 4096;
+
+    pub(crate) fn new(epoch_start: i64, voters: &VoterSet, check_quorum: CheckQuorum, now: Instant) -> Self {
+        let mut leader = Self {
+            epoch_start,
+            voters: BTreeMap::new(),
+            observers: BTreeMap::new(),
+            check_quorum,
+            heartbeat: now,
+            disk_patience: Timer::NEVER,
+            resign_requested: false,
+            reported_voters: None,
+            pending_change: None,
+        };
+        leader.adopt_voters(voters);
+        leader
+    }
+
+    /// The voter set has changed: everybody keeps the progress that is known.
+    pub(crate) fn adopt_voters(&mut self, voters: &VoterSet) {
+        let mut old = core::mem::take(&mut self.voters);
+        for voter in voters.iter() {
+            let known = match old.get(&voter.key.id) {
+                Some((key, _)) if voter.is_voter(key) || key.directory_id.is_none() => {
+                    old.remove(&voter.key.id).map(|(_, progress)| progress)
+                }
+                Some(_) | None => None,
+            };
+            let promoted = self.observers.remove(&voter.key);
+            let progress = known.or(promoted).unwrap_or_default();
+            self.voters.insert(voter.key.id, (voter.key, progress));
+        }
+        for (key, progress) in old.into_values() {
+            self.observers.entry(key).or_insert(progress);
+        }
+        let voters = &self.voters;
+        self.check_quorum.retain(|id| voters.contains_key(&id));
+    }
+
+    /// The id under which `key` counts as a voter.
+    pub(crate) fn voter_id(&self, key: &ReplicaKey) -> Option<NodeId> {
+        let (voter, _) = self.voters.get(&key.id)?;
+        (voter.directory_id.is_none() || voter.directory_id == key.directory_id).then_some(key.id)
+    }
+
+    pub(crate) fn voter_count(&self) -> usize {
+        self.voters.len()
+    }
+
+    /// `key` has fetched from `offset` on. Returns whether it is a voter.
+    pub(crate) fn fetched(&mut self, key: ReplicaKey, offset: i64, leader_end: i64, now: Time) -> bool {
+        if let Some(id) = self.voter_id(&key) {
+            if let Some((_, progress)) = self.voters.get_mut(&id) {
+                progress.fetched(offset, leader_end, now);
+            }
+            return true;
+        }
+        if !self.observers.contains_key(&key) && self.observers.len() >= Self::OBSERVERS_MAX {
+            self.forget_most_silent_observer();
+        }
+        self.observers
+            .entry(key)
+            .or_default()
+            .fetched(offset, leader_end, now);
+        false
+    }
+
+    fn forget_most_silent_observer(&mut self) {
+        let most_silent = self
+            .observers
+            .iter()
+            .min_by_key(|(_, progress)| progress.fetched_at())
+            .map(|(key, _)| *key);
+        if let Some(key) = most_silent {
+            self.observers.remove(&key);
+        }
+    }
+
+    /// Forgets observers that have gone away; `local`, a leader that is no voter any more, stays.
+    pub(crate) fn expire_observers(&mut self, local: NodeId, now: Instant) {
+        self.observers
+            .retain(|key, progress| key.id == local || !progress.silent_for(Self::OBSERVER_SESSION, now));
+    }
+
+    /// What a majority has. The leader itself, if it is a voter, has `own_end`.
+    pub(crate) fn majority_end(&self, local: &ReplicaKey, own_end: i64) -> Option<i64> {
+        let own = self.voter_id(local);
+        majority_end(self.voters.iter().map(|(id, (_, progress))| {
+            if Some(*id) == own {
+                Some(own_end)
+            } else {
+                progress.end()
+            }
+        }))
+    }
+
+    /// A voter has shown that it is there.
+    pub(crate) fn credit(&mut self, key: &ReplicaKey) {
+        if let Some(id) = self.voter_id(key) {
+            self.check_quorum.credit(id);
+        }
+    }
+
+    /// Starts a new check-quorum window if a majority is there.
+    pub(crate) fn renew_check_quorum(&mut self, local: &ReplicaKey, now: Instant) {
+        let leader_votes = self.voter_id(local).is_some();
+        self.check_quorum.renew(self.voters.len(), leader_votes, now);
+    }
+
+    /// Voters other than `local` that have not fetched for `period`.
+    pub(crate) fn silent_voters(&self, local: NodeId, period: Duration, now: Instant) -> Vec<ReplicaKey> {
+        self.voters
+            .iter()
+            .filter(|(id, (_, progress))| **id != local && progress.silent_for(period, now))
+            .map(|(_, (key, _))| *key)
+            .collect()
+    }
+
+    /// The voters other than `local`, those with the longest log first.
+    pub(crate) fn successors(&self, local: NodeId) -> Vec<ReplicaKey> {
+        let mut successors: Vec<_> = self
+            .voters
+            .iter()
+            .filter(|(id, _)| **id != local)
+            .map(|(_, (key, progress))| (Reverse(progress.end()), *key))
+            .collect();
+        successors.sort();
+        successors.into_iter().map(|(_, key)| key).collect()
+    }
+
+    pub(crate) fn voters(&self) -> impl Iterator<Item = (ReplicaKey, &Progress)> {
+        self.voters.values().map(|(key, progress)| (*key, progress))
+    }
+
+    pub(crate) fn observers(&self) -> impl Iterator<Item = (ReplicaKey, &Progress)> {
+        self.observers.iter().map(|(key, progress)| (*key, progress))
+    }
+}

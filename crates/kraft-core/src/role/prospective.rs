@@ -1,0 +1,23 @@
+//! Collects pre-votes (KIP-996).
+
+use crate::{
+    endpoints::Endpoints,
+    epoch_election::EpochElection,
+    ids::{NodeId, ReplicaKey},
+    timer::Timer,
+};
+
+/// A voter that asks whether it could win before it raises the epoch. It keeps what it knew of the epoch.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Prospective {
+    /// The leader it has lost, if it had one.
+    pub(crate) leader: Option<NodeId>,
+    /// Where that leader listened.
+    pub(crate) endpoints: Endpoints,
+    /// Whom this replica voted for in this epoch.
+    pub(crate) voted: Option<ReplicaKey>,
+    /// The pre-votes.
+    pub(crate) tally: EpochElection,
+    /// When it gives up.
+    pub(crate) election: Timer,
+}
