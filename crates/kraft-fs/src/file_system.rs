@@ -35,7 +35,7 @@ pub struct DirEntry {
 }
 
 /// An open file. All access is positioned, so a handle may be shared between threads.
-pub trait File: Send + Sync + 'static {
+pub trait File: std::fmt::Debug + Send + Sync + 'static {
     /// Reads some bytes at `offset`; 0 at the end of the file.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ pub trait File: Send + Sync + 'static {
 }
 
 /// A file system. Cloning it gives another handle on the same one.
-pub trait FileSystem: Clone + Send + Sync + 'static {
+pub trait FileSystem: Clone + std::fmt::Debug + Send + Sync + 'static {
     /// Its open files.
     type File: File;
 

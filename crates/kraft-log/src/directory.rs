@@ -1,0 +1,105 @@
+//! What is in a log directory, before anything of it is judged.
+
+use crate::{
+    epoch_checkpoint::{self, EpochStart},
+    index::Snapshots,
+    names::{LogName, SegmentFile, classify},
+    open_error::{OpenError, unreadable},
+    partition_metadata, quorum_state,
+    synced_mark::{self, SyncedMark},
+};
+use kraft_core::ElectionState;
+use kraft_fs::FileSystem;
+use kraft_snapshot::{SnapshotFileState, parse_name};
+use kraft_wire::uuid_text::METADATA_TOPIC_ID;
+use std::{collections::BTreeMap, path::Path};
+use uuid::Uuid;
+
+/// The content of a log directory.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    /// Sizes of the `.log` files by base offset.
+    pub(crate) segments: BTreeMap<i64, u64>,
+    pub(crate) snapshots: Snapshots,
+    pub(crate) election: Option<ElectionState>,
+    /// Ascending by epoch; `None` if the file is missing.
+    pub(crate) epochs: Option<Vec<EpochStart>>,
+    pub(crate) topic: Option<Uuid>,
+    pub(crate) synced: Option<SyncedMark>,
+    /// Files that nobody needs any more.
+    pub(crate) leftovers: Vec<String>,
+}
+
+pub(crate) fn look<F: FileSystem>(fs: &F, dir: &Path) -> Result<Contents, OpenError> {
+    let mut contents = Contents::default();
+    let mut indexes = Vec::new();
+    for entry in fs.list(dir).map_err(unreadable(dir))? {
+        // Kafka ignores directories, whatever their name.
+        if entry.metadata.is_dir {
+            continue;
+        }
+        let path = dir.join(&entry.name);
+        let strange = || OpenError::StrangeName { path: path.clone() };
+        if let Some(file) = parse_name(&entry.name).map_err(|_| strange())? {
+            match file.state {
+                SnapshotFileState::Frozen => contents.snapshots.insert(file.id, entry.metadata.len),
+                SnapshotFileState::Partial | SnapshotFileState::Deleted => {
+                    contents.leftovers.push(entry.name)
+                }
+            }
+            continue;
+        }
+        match classify(&entry.name) {
+            LogName::Segment(SegmentFile::Log, base) => {
+                let len = entry.metadata.len;
+                if len > i32::MAX as u64 {
+                    return Err(OpenError::SegmentTooLarge { path, len });
+                }
+                contents.segments.insert(base, len);
+            }
+            LogName::Segment(SegmentFile::OffsetIndex | SegmentFile::TimeIndex, base) => {
+                indexes.push((base, entry.name));
+            }
+            LogName::Segment(SegmentFile::Unused, _) => {}
+            LogName::Leftover => contents.leftovers.push(entry.name),
+            LogName::Strange => return Err(strange()),
+            LogName::Other if is_temporary(&entry.name) => contents.leftovers.push(entry.name),
+            LogName::Other => {}
+        }
+    }
+    let orphans = indexes
+        .into_iter()
+        .filter(|(base, _)| !contents.segments.contains_key(base));
+    contents.leftovers.extend(orphans.map(|(_, name)| name));
+    read_small_files(fs, dir, &mut contents)?;
+    Ok(contents)
+}
+
+/// A file that was to replace one of the small files.
+fn is_temporary(name: &str) -> bool {
+    name.strip_suffix(".tmp").is_some_and(|name| {
+        [
+            quorum_state::FILE_NAME,
+            epoch_checkpoint::FILE_NAME,
+            partition_metadata::FILE_NAME,
+        ]
+        .contains(&name)
+    })
+}
+
+fn read_small_files<F: FileSystem>(fs: &F, dir: &Path, contents: &mut Contents) -> Result<(), OpenError> {
+    contents.election = quorum_state::load(fs, dir)?;
+    contents.epochs = epoch_checkpoint::load(fs, dir)?.map(|mut entries| {
+        entries.sort_by_key(|entry| entry.epoch);
+        entries
+    });
+    contents.topic = partition_metadata::load(fs, dir)?;
+    contents.synced = synced_mark::read(fs, dir);
+    match contents.topic {
+        Some(found) if found != METADATA_TOPIC_ID => Err(OpenError::WrongTopic {
+            path: dir.join(partition_metadata::FILE_NAME),
+            found,
+        }),
+        _ => Ok(()),
+    }
+}

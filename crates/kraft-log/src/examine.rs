@@ -1,0 +1,331 @@
+//! Judging what is in a log directory: which of it is the log, and what has to be brought in order.
+
+use crate::{
+    directory::Contents,
+    epoch_checkpoint,
+    epochs::EpochCache,
+    names::log_file,
+    open_error::{OpenError, unreadable},
+    quorum_state,
+    scan::{BatchFault, ScanEnd, ScannedBatch, scan_segment},
+    segment_index::SegmentIndex,
+    synced_mark::SyncedMark,
+    tail::{NotTorn, ValidPart, judge},
+};
+use kraft_core::{ControlRecord, Epoch, SnapshotId};
+use kraft_fs::{File, FileSystem, Open};
+use kraft_snapshot::SnapshotReader;
+use std::path::Path;
+
+/// A segment whose batches are valid up to `end`.
+#[derive(Debug)]
+pub(crate) struct ExaminedSegment<F: FileSystem> {
+    pub(crate) base: i64,
+    pub(crate) file: F::File,
+    pub(crate) len: u64,
+    pub(crate) batches: Vec<ScannedBatch>,
+    pub(crate) end: ScanEnd,
+    pub(crate) index: SegmentIndex,
+}
+
+/// What the log is, and what stands beside it that has to go.
+#[derive(Debug)]
+pub(crate) struct Examined<F: FileSystem> {
+    /// The segments that make up the log, without a hole. The last one may have bytes behind its end, which go.
+    pub(crate) segments: Vec<ExaminedSegment<F>>,
+    /// Base offsets of segments that a snapshot has replaced.
+    pub(crate) replaced: Vec<i64>,
+    /// Where the log starts; there may be no segment yet.
+    pub(crate) start: i64,
+    pub(crate) end: i64,
+    pub(crate) epochs: EpochCache,
+    /// The latest snapshot, verified whole, and its control records.
+    pub(crate) snapshot: Option<(SnapshotId, Vec<ControlRecord>)>,
+}
+
+/// Reads everything and writes nothing.
+pub(crate) fn examine<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    contents: &Contents,
+) -> Result<Examined<F>, OpenError> {
+    let segments = scan_all(fs, dir, contents)?;
+    let snapshot = verify_latest_snapshot(fs, dir, contents)?;
+    let log_end = segments.last().map_or(0, |segment| segment.end.offset);
+    let file_epochs = contents.epochs.as_deref().unwrap_or_default();
+
+    let mut examined = match snapshot {
+        Some((id, ref records)) if is_ahead(id, &segments, contents) => Examined {
+            replaced: segments.iter().map(|segment| segment.base).collect(),
+            segments: Vec::new(),
+            start: id.end_offset,
+            end: id.end_offset,
+            epochs: EpochCache::default(),
+            snapshot: Some((id, records.clone())),
+        },
+        snapshot => contiguous(dir, segments, snapshot)?,
+    };
+    let known_end = log_end.max(examined.end);
+    if let Some(entry) = file_epochs.iter().find(|entry| entry.start_offset > known_end) {
+        return Err(OpenError::EpochBeyondEnd {
+            path: dir.join(epoch_checkpoint::FILE_NAME),
+            epoch: entry.epoch,
+            start: entry.start_offset,
+            end: known_end,
+        });
+    }
+    // A leader enters its epoch before its first record; all other entries follow from the batches.
+    if let Some(newest) = file_epochs.last()
+        && newest.start_offset == examined.end
+        && !examined.segments.is_empty()
+        && examined
+            .epochs
+            .latest()
+            .is_none_or(|latest| latest < newest.epoch)
+    {
+        examined.epochs.assign(newest.epoch, newest.start_offset);
+    }
+    require_quorum_state(dir, contents, &examined)?;
+    require_synced(dir, contents, &examined)?;
+    Ok(examined)
+}
+
+/// Whether a snapshot begins where no log has come to: a full truncation that was interrupted.
+fn is_ahead<F: FileSystem>(id: SnapshotId, segments: &[ExaminedSegment<F>], contents: &Contents) -> bool {
+    if let [only] = segments
+        && only.base == id.end_offset
+        && only.batches.is_empty()
+    {
+        return false;
+    }
+    let in_log = segments
+        .iter()
+        .filter_map(|segment| segment.batches.last())
+        .map(|batch| batch.info.epoch)
+        .max();
+    let in_file = contents.epochs.iter().flatten().map(|entry| entry.epoch).max();
+    let newest = in_log.max(in_file).unwrap_or_default();
+    let log_end = segments.last().map_or(0, |segment| segment.end.offset);
+    id.epoch > newest || (id.epoch == newest && id.end_offset > log_end)
+}
+
+/// The log that the segments make up, from behind the last hole that the snapshot covers.
+fn contiguous<F: FileSystem>(
+    dir: &Path,
+    mut segments: Vec<ExaminedSegment<F>>,
+    snapshot: Option<(SnapshotId, Vec<ControlRecord>)>,
+) -> Result<Examined<F>, OpenError> {
+    let covered = snapshot.as_ref().map_or(0, |(id, _)| id.end_offset);
+    let mut kept_from = 0;
+    for later in 1..segments.len() {
+        let (expected, found) = (segments[later - 1].end.offset, segments[later].base);
+        if found > expected && found <= covered {
+            kept_from = later;
+        } else if found != expected {
+            return Err(OpenError::NotContiguous {
+                path: dir.join(log_file(found)),
+                expected,
+                found,
+            });
+        }
+    }
+    let kept = segments.split_off(kept_from);
+    let start = kept.first().map_or(0, |segment| segment.base);
+    if start > covered {
+        return Err(OpenError::NoSnapshot {
+            path: dir.join(log_file(start)),
+            start,
+        });
+    }
+    let mut epochs = EpochCache::default();
+    let batches = kept.iter().flat_map(|segment| &segment.batches);
+    let mut last_epoch = Epoch::default();
+    for batch in batches {
+        if batch.info.epoch < last_epoch {
+            // Within a segment the scan has seen to it.
+            let fault = BatchFault::EpochGoesBack {
+                last: last_epoch,
+                found: batch.info.epoch,
+            };
+            return Err(damaged_at_start(dir, &kept, batch, fault));
+        }
+        last_epoch = batch.info.epoch;
+        epochs.assign(batch.info.epoch, batch.info.base);
+    }
+    Ok(Examined {
+        replaced: segments.iter().map(|segment| segment.base).collect(),
+        start,
+        end: kept.last().map_or(0, |segment| segment.end.offset),
+        segments: kept,
+        epochs,
+        snapshot,
+    })
+}
+
+fn damaged_at_start<F: FileSystem>(
+    dir: &Path,
+    segments: &[ExaminedSegment<F>],
+    batch: &ScannedBatch,
+    fault: BatchFault,
+) -> OpenError {
+    let at = segments.partition_point(|segment| segment.base <= batch.info.base);
+    let base = segments[at.saturating_sub(1)].base;
+    OpenError::Damaged {
+        path: dir.join(log_file(base)),
+        position: batch.position,
+        fault,
+        why: None,
+    }
+}
+
+fn scan_all<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    contents: &Contents,
+) -> Result<Vec<ExaminedSegment<F>>, OpenError> {
+    let last_base = contents.segments.keys().next_back().copied();
+    let mut segments = Vec::new();
+    for (&base, &len) in &contents.segments {
+        let path = dir.join(log_file(base));
+        let file = fs.open(&path, Open::ReadWrite).map_err(unreadable(&path))?;
+        let mut batches = Vec::new();
+        let mut index = SegmentIndex::new(base);
+        let scanned = scan_segment(&file, len, base, Epoch::default(), |batch| {
+            let size = u64::from(batch.info.bytes);
+            index.add(batch.info.last, batch.position, size, batch.max_timestamp);
+            batches.push(batch);
+        });
+        let end = scanned.map_err(unreadable(&path))?;
+        if let Some(fault) = end.fault {
+            let why = if Some(base) == last_base {
+                let valid = ValidPart {
+                    position: end.position,
+                    len,
+                    next_offset: end.offset,
+                    last_epoch: batches.last().map_or(Epoch::default(), |batch| batch.info.epoch),
+                };
+                judge(&file, valid).map_err(unreadable(&path))?.err()
+            } else {
+                None
+            };
+            if Some(base) != last_base || why.is_some() {
+                return Err(OpenError::Damaged {
+                    path,
+                    position: end.position,
+                    fault,
+                    why,
+                });
+            }
+        }
+        segments.push(ExaminedSegment {
+            base,
+            file,
+            len,
+            batches,
+            end,
+            index,
+        });
+    }
+    Ok(segments)
+}
+
+fn verify_latest_snapshot<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    contents: &Contents,
+) -> Result<Option<(SnapshotId, Vec<ControlRecord>)>, OpenError> {
+    let Some((id, _)) = contents.snapshots.iter().next_back() else {
+        return Ok(None);
+    };
+    let Some(mut reader) = SnapshotReader::open(fs, dir, id)? else {
+        return Ok(None);
+    };
+    reader.verify_rest()?;
+    Ok(Some((id, reader.header().control_records())))
+}
+
+/// A directory that has been used has a `quorum-state`: without it the node could vote twice in an epoch.
+fn require_quorum_state<F: FileSystem>(
+    dir: &Path,
+    contents: &Contents,
+    examined: &Examined<F>,
+) -> Result<(), OpenError> {
+    let used = examined.end > 0
+        || contents
+            .snapshots
+            .iter()
+            .any(|(id, _)| id != SnapshotId::BOOTSTRAP)
+        || contents
+            .epochs
+            .as_ref()
+            .is_some_and(|entries| !entries.is_empty());
+    if contents.election.is_none() && used {
+        return Err(OpenError::QuorumStateMissing {
+            path: dir.join(quorum_state::FILE_NAME),
+        });
+    }
+    Ok(())
+}
+
+/// The log reaches at least as far as it was once known to be durable, unless a later epoch may have cut it.
+fn require_synced<F: FileSystem>(
+    dir: &Path,
+    contents: &Contents,
+    examined: &Examined<F>,
+) -> Result<(), OpenError> {
+    let stored_epoch = contents.election.as_ref().map(|election| election.epoch);
+    let valid = |mark: &SyncedMark| stored_epoch.is_none_or(|epoch| epoch <= mark.epoch);
+    let (Some(mark), Some(last)) = (contents.synced.filter(valid), examined.segments.last()) else {
+        return Ok(());
+    };
+    if (last.base, last.end.position) >= (mark.segment, mark.position) {
+        return Ok(());
+    }
+    let path = dir.join(log_file(last.base));
+    let why = NotTorn::BelowSynced {
+        segment: mark.segment,
+        synced: mark.position,
+    };
+    Err(match last.end.fault {
+        Some(fault) => OpenError::Damaged {
+            path,
+            position: last.end.position,
+            fault,
+            why: Some(why),
+        },
+        None => OpenError::Short {
+            path,
+            end: last.end.position,
+            why,
+        },
+    })
+}
+
+/// The control records of the log from `from` on, each with its offset.
+pub(crate) fn control_records<F: FileSystem>(
+    segments: &[ExaminedSegment<F>],
+    from: i64,
+) -> Vec<(i64, ControlRecord)> {
+    let batches = segments.iter().flat_map(|segment| &segment.batches);
+    batches
+        .flat_map(|batch| {
+            let records = batch.info.control.iter().flatten();
+            (batch.info.base..).zip(records.cloned())
+        })
+        .filter(|(offset, _)| *offset >= from)
+        .collect()
+}
+
+/// Makes everything durable that was found: a killed process leaves written bytes that no sync has seen.
+pub(crate) fn sync_found<F: FileSystem>(
+    dir: &Path,
+    segments: &[ExaminedSegment<F>],
+) -> Result<(), crate::StorageError> {
+    for segment in segments {
+        segment.file.sync_data().map_err(crate::storage_error::failed(
+            "syncing",
+            &dir.join(log_file(segment.base)),
+        ))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,205 @@
+//! Opening a log directory.
+
+use crate::{
+    StorageError,
+    directory::{Contents, look},
+    epoch_checkpoint,
+    examine::{Examined, control_records, examine, sync_found},
+    index::LogIndex,
+    layout::{Layout, Segment, Shared},
+    names::{SYNCED_FILE, log_file, offset_index_file, time_index_file},
+    open_error::{OpenError, unreadable},
+    options::LogOptions,
+    partition_metadata,
+    reader::LogReader,
+    storage_error::failed,
+    synced_mark::{SyncedFile, SyncedMark},
+    writer::{LogWriter, create_segment, remove_if_there, write_index_files},
+};
+use kraft_core::Recovered;
+use kraft_fs::{File, FileSystem};
+use kraft_snapshot::frozen_name;
+use kraft_wire::uuid_text::METADATA_TOPIC_ID;
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+/// An opened log: one part for each thread that works with it, and what the core has to know.
+#[derive(Debug)]
+pub struct Opened<F: FileSystem> {
+    /// For the log thread.
+    pub writer: LogWriter<F>,
+    /// For the engine.
+    pub index: LogIndex,
+    /// For whoever reads.
+    pub reader: LogReader<F>,
+    /// For the core.
+    pub recovered: Recovered,
+}
+
+/// Opens the log in `dir`, the partition directory, and creates what is missing. The caller holds the lock of the
+/// directory above.
+///
+/// Everything is read and checked first. What a crash can have left is then put in order, and is durable on return;
+/// other damage is an error, and then nothing has been written.
+///
+/// # Errors
+/// [`OpenError`].
+pub fn open<F: FileSystem>(fs: F, dir: &Path, options: LogOptions) -> Result<Opened<F>, OpenError> {
+    create_directory(&fs, dir)?;
+    let contents = look(&fs, dir)?;
+    let examined = examine(&fs, dir, &contents)?;
+    Ok(bring_in_order(fs, dir, options, contents, examined)?)
+}
+
+fn create_directory<F: FileSystem>(fs: &F, dir: &Path) -> Result<(), OpenError> {
+    if fs.metadata(dir).map_err(unreadable(dir))?.is_some() {
+        return Ok(());
+    }
+    fs.create_dir_all(dir).map_err(failed("creating", dir))?;
+    let parent = dir.parent().unwrap_or(dir);
+    Ok(fs.sync_dir(parent).map_err(failed("syncing", parent))?)
+}
+
+fn bring_in_order<F: FileSystem>(
+    fs: F,
+    dir: &Path,
+    options: LogOptions,
+    mut contents: Contents,
+    examined: Examined<F>,
+) -> Result<Opened<F>, StorageError> {
+    for name in &contents.leftovers {
+        remove_if_there(&fs, &dir.join(name))?;
+    }
+    replace_segments(&fs, dir, &examined)?;
+    remove_old_snapshots(&fs, dir, &mut contents, &examined)?;
+    cut_tail(dir, &examined)?;
+    sync_found(dir, &examined.segments)?;
+    if contents.topic.is_none() {
+        let path = dir.join(partition_metadata::FILE_NAME);
+        partition_metadata::store(&fs, dir, &METADATA_TOPIC_ID).map_err(failed("creating", &path))?;
+    }
+    if contents.epochs.as_deref() != Some(examined.epochs.entries()) {
+        let path = dir.join(epoch_checkpoint::FILE_NAME);
+        epoch_checkpoint::store(&fs, dir, examined.epochs.entries()).map_err(failed("replacing", &path))?;
+    }
+    let covered = examined.snapshot.as_ref().map_or(0, |(id, _)| id.end_offset);
+    let recovered = Recovered {
+        election: contents.election,
+        log: control_records(&examined.segments, covered),
+        snapshot: examined.snapshot,
+    };
+    let batches = examined.segments.iter().flat_map(|segment| &segment.batches);
+    let index = LogIndex::new(
+        examined.start,
+        batches.map(|batch| batch.info.last + 1).collect(),
+        examined.epochs.clone(),
+        contents.snapshots,
+        options.recent_bytes,
+    );
+    let last_batch_epoch = examined
+        .segments
+        .iter()
+        .rev()
+        .find_map(|segment| segment.batches.last())
+        .map(|batch| batch.info.epoch);
+
+    let mut segments = BTreeMap::new();
+    for segment in examined.segments {
+        segments.insert(
+            segment.base,
+            Segment {
+                file: Arc::new(segment.file),
+                path: dir.join(log_file(segment.base)),
+                written: segment.end.position,
+                index: segment.index,
+            },
+        );
+    }
+    if segments.is_empty() {
+        segments.insert(examined.start, create_segment(&fs, dir, examined.start)?);
+    }
+    fs.sync_dir(dir).map_err(failed("syncing", dir))?;
+
+    let (last_base, allocated) = {
+        let (base, segment) = segments.last_key_value().expect("a log has a segment");
+        (*base, segment.written)
+    };
+    let shared = Arc::new(Shared::new(
+        fs.clone(),
+        dir.to_owned(),
+        Layout {
+            segments,
+            end: examined.end,
+            truncations: 0,
+        },
+    ));
+    for (base, segment) in &shared.layout().segments {
+        write_index_files(&shared, *base, &segment.index)
+            .map_err(failed("writing the indexes of", &segment.path))?;
+    }
+    let synced_path = dir.join(SYNCED_FILE);
+    let synced = SyncedFile::open(&fs, dir).map_err(failed("opening", &synced_path))?;
+    if let Some(epoch) = last_batch_epoch {
+        let mark = SyncedMark {
+            segment: last_base,
+            position: allocated,
+            epoch,
+        };
+        synced.mark(mark).map_err(failed("writing", &synced_path))?;
+    }
+    Ok(Opened {
+        writer: LogWriter::new(shared.clone(), options, examined.epochs, allocated, synced),
+        index,
+        reader: LogReader::new(shared),
+        recovered,
+    })
+}
+
+/// Removes the segments that a snapshot has replaced, from the end, so that a crash leaves no new hole.
+fn replace_segments<F: FileSystem>(fs: &F, dir: &Path, examined: &Examined<F>) -> Result<(), StorageError> {
+    for base in examined.replaced.iter().rev() {
+        for name in [log_file(*base), offset_index_file(*base), time_index_file(*base)] {
+            remove_if_there(fs, &dir.join(name))?;
+        }
+    }
+    fs.sync_dir(dir).map_err(failed("syncing", dir))
+}
+
+/// Removes the snapshots that end before the log starts: nothing leads from them to the log.
+fn remove_old_snapshots<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    contents: &mut Contents,
+    examined: &Examined<F>,
+) -> Result<(), StorageError> {
+    let old: Vec<_> = contents
+        .snapshots
+        .iter()
+        .map(|(id, _)| id)
+        .filter(|id| id.end_offset < examined.start)
+        .collect();
+    for id in old {
+        remove_if_there(fs, &dir.join(frozen_name(id)))?;
+        contents.snapshots.remove(id);
+    }
+    Ok(())
+}
+
+/// Cuts what a crash, or preallocation, left behind the last batch.
+fn cut_tail<F: FileSystem>(dir: &Path, examined: &Examined<F>) -> Result<(), StorageError> {
+    let Some(last) = examined.segments.last() else {
+        return Ok(());
+    };
+    if last.len == last.end.position {
+        return Ok(());
+    }
+    let path = dir.join(log_file(last.base));
+    tracing::info!(
+        segment = %path.display(),
+        position = last.end.position,
+        bytes = last.len - last.end.position,
+        "cut what lay behind the last batch"
+    );
+    last.file
+        .set_len(last.end.position)
+        .map_err(failed("cutting", &path))
+}

@@ -1,0 +1,148 @@
+//! Why a log directory is not opened.
+
+use crate::{
+    epoch_checkpoint::EpochCheckpointError, partition_metadata::PartitionMetadataError,
+    quorum_state::QuorumStateError, scan::BatchFault, small_file::SmallFileError,
+    storage_error::StorageError, tail::NotTorn,
+};
+use kraft_core::Epoch;
+use kraft_snapshot::SnapshotReadError;
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+use thiserror::Error;
+use uuid::Uuid;
+
+/// Why a log directory is not opened. Unless it is [`Repair`](Self::Repair), nothing has been written.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The operating system does not let us read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A name that ends like one of the log's files and is none. Guessing what it is would be worse than asking.
+    #[error("{} is named like a file of the log, but not quite: move it out of the directory", path.display())]
+    StrangeName {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A segment larger than positions in it can be.
+    #[error("{} has {len} bytes, a segment has less than 2147483648", path.display())]
+    SegmentTooLarge {
+        /// The segment.
+        path: PathBuf,
+        /// Its size.
+        len: u64,
+    },
+    /// `quorum-state` cannot be used.
+    #[error("{0}. It holds this node's vote and is not guessed. {WAYS_OUT}")]
+    QuorumState(#[from] SmallFileError<QuorumStateError>),
+    /// `leader-epoch-checkpoint` cannot be used.
+    #[error("{0}. The file can be rebuilt from the log: move it away and start again")]
+    EpochCheckpoint(#[from] SmallFileError<EpochCheckpointError>),
+    /// `partition.metadata` cannot be used.
+    #[error("{0}. The file holds nothing but the topic id: move it away and start again")]
+    PartitionMetadata(#[from] SmallFileError<PartitionMetadataError>),
+    /// The directory belongs to another topic.
+    #[error("{}: topic id {found} is not the metadata topic's", path.display())]
+    WrongTopic {
+        /// `partition.metadata`.
+        path: PathBuf,
+        /// What it names.
+        found: Uuid,
+    },
+    /// Bytes in the log that are no valid batch, and that no crash leaves.
+    #[error(
+        "{}: byte {position}: {fault}; {}Nothing was changed. {WAYS_OUT}",
+        path.display(),
+        why.map_or(String::new(), |why| format!("{why}, so this is not what a crash leaves. "))
+    )]
+    Damaged {
+        /// The segment.
+        path: PathBuf,
+        /// Where in it.
+        position: u64,
+        /// What is wrong there.
+        fault: BatchFault,
+        /// In the last segment: why it is not taken for the trace of a crash.
+        why: Option<NotTorn>,
+    },
+    /// The log ends before a place that had been durable.
+    #[error("{}: byte {end}: the log ends here, but {why}. Nothing was changed. {WAYS_OUT}", path.display())]
+    Short {
+        /// The last segment.
+        path: PathBuf,
+        /// Where its batches end.
+        end: u64,
+        /// What proves that there was more.
+        why: NotTorn,
+    },
+    /// A segment does not begin where the one before ends.
+    #[error(
+        "{} begins at offset {found}, the log before it ends at {expected}. Nothing was changed. {WAYS_OUT}",
+        path.display()
+    )]
+    NotContiguous {
+        /// The later segment.
+        path: PathBuf,
+        /// Where the earlier one ends.
+        expected: i64,
+        /// The base offset in its name.
+        found: i64,
+    },
+    /// The epoch cache knows of an epoch that begins behind the end of the log, so there was more.
+    #[error(
+        "{}: epoch {epoch} begins at offset {start}, but the log ends at {end}: records are missing. \
+         Nothing was changed. {WAYS_OUT}",
+        path.display()
+    )]
+    EpochBeyondEnd {
+        /// `leader-epoch-checkpoint`.
+        path: PathBuf,
+        /// The epoch.
+        epoch: Epoch,
+        /// Where it begins.
+        start: i64,
+        /// Where the log ends.
+        end: i64,
+    },
+    /// There is a log, but no `quorum-state`, so nobody knows whom this node voted for.
+    #[error("{} is missing beside a log that has been used. Nothing was changed. {WAYS_OUT}", path.display())]
+    QuorumStateMissing {
+        /// `quorum-state`.
+        path: PathBuf,
+    },
+    /// What came before the first segment is in no snapshot.
+    #[error(
+        "{} begins at offset {start}, and no snapshot holds what was before. Nothing was changed. {WAYS_OUT}",
+        path.display()
+    )]
+    NoSnapshot {
+        /// The first segment.
+        path: PathBuf,
+        /// Where it begins.
+        start: i64,
+    },
+    /// The latest snapshot cannot be used.
+    #[error("{0}. Nothing was changed. {WAYS_OUT}")]
+    Snapshot(#[from] SnapshotReadError),
+    /// What was found is good, but bringing it in order failed.
+    #[error(transparent)]
+    Repair(#[from] StorageError),
+}
+
+/// What an operator can do about damage.
+const WAYS_OUT: &str = "Restore the directory from a copy, or, while a majority of the voters is healthy, format it \
+    anew and let the node join again";
+
+/// Turns an `io::Error` into an [`OpenError`] that names the file.
+pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> OpenError {
+    let path = path.to_owned();
+    move |source| OpenError::Io { path, source }
+}

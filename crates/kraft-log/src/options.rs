@@ -1,0 +1,23 @@
+//! The settings of a log.
+
+/// The settings of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogOptions {
+    /// `metadata.log.segment.bytes`: a segment that would grow beyond it is followed by a new one.
+    pub segment_bytes: u64,
+    /// By how much the last segment is extended with written zeros when it is full; 0 extends it by the bytes of
+    /// each append alone, which makes every sync dearer.
+    pub preallocate_bytes: u64,
+    /// How many bytes of batches that are already on disk stay in memory for readers at the tail.
+    pub recent_bytes: usize,
+}
+
+impl Default for LogOptions {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 1 << 30,
+            preallocate_bytes: 1 << 20,
+            recent_bytes: 8 << 20,
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Torn is not corrupt: what may be behind the last valid batch of the last segment.
+//!
+//! A crash in the middle of a round leaves a file that ends inside a batch, or whole 512-byte sectors that still hold
+//! the zeros that were there before. Only that is cut; other bytes that are no valid batch mean that something which
+//! had been durable was damaged.
+
+use crate::op::ROUND_BYTES_MAX;
+use kraft_core::Epoch;
+use kraft_fs::File;
+use kraft_wire::batch::{BatchHeader, CRC_START, HEADER_SIZE, MAGIC, crc32c_append};
+use std::{collections::BTreeSet, io};
+use thiserror::Error;
+
+/// What a disk writes at once.
+const SECTOR: u64 = 512;
+
+/// The last segment up to where its batches are valid.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ValidPart {
+    /// Where the valid batches end.
+    pub(crate) position: u64,
+    /// The size of the file.
+    pub(crate) len: u64,
+    /// The offset that the next batch would have.
+    pub(crate) next_offset: i64,
+    /// The epoch of the last valid batch.
+    pub(crate) last_epoch: Epoch,
+}
+
+/// Why bytes behind the last valid batch are not what a crash leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NotTorn {
+    /// The batch is all there, and wrong.
+    #[error("no part of it is missing")]
+    NothingMissing,
+    /// More bytes follow than are ever written before a sync.
+    #[error("{bytes} bytes follow, more than are written at once")]
+    TooManyBytes {
+        /// How many.
+        bytes: u64,
+    },
+    /// A valid batch lies where there should be only the rest of a torn one, or proves by its epoch that a sync came
+    /// between.
+    #[error("a valid batch of epoch {epoch} follows at byte {position}")]
+    ValidBatchBehind {
+        /// Where.
+        position: u64,
+        /// Its epoch.
+        epoch: Epoch,
+    },
+    /// It lies before the place up to which this node knows that the log was durable.
+    #[error("the log had been durable up to byte {synced} of segment {segment}")]
+    BelowSynced {
+        /// The segment.
+        segment: i64,
+        /// Where in it.
+        synced: u64,
+    },
+}
+
+/// Whether a crash explains what is behind the valid part, so that it may be cut.
+pub(crate) fn judge(file: &impl File, valid: ValidPart) -> io::Result<Result<(), NotTorn>> {
+    let Some(used_end) = last_nonzero(file, valid.position, valid.len)? else {
+        return Ok(Ok(()));
+    };
+    let there = valid.len - valid.position;
+    let used = used_end - valid.position;
+    let header = read_header(file, valid)?;
+    let size = header
+        .map(|header| header.size() as u64)
+        .filter(|size| *size >= HEADER_SIZE as u64);
+    let runs_past_end = match (header, size) {
+        (None, _) => true,
+        (Some(header), Some(size)) => size > there && continues(&header, valid),
+        (Some(_), None) => false,
+    };
+    let extent = size.unwrap_or(HEADER_SIZE as u64).min(there);
+    if used > extent.max(ROUND_BYTES_MAX) {
+        return Ok(Err(NotTorn::TooManyBytes { bytes: used }));
+    }
+    let whole = size.is_some_and(|size| size <= there);
+    if whole && crc_matches(file, valid.position, extent)? {
+        return Ok(Err(NotTorn::NothingMissing));
+    }
+    if !runs_past_end && !has_zero_sector(file, valid, valid.position + extent)? {
+        return Ok(Err(NotTorn::NothingMissing));
+    }
+    let mut tail = vec![0; used as usize];
+    file.read_exact_at(&mut tail, valid.position)?;
+    let own_epoch = header
+        .filter(|header| continues(header, valid))
+        .map(|header| Epoch(header.leader_epoch));
+    let mut epochs: BTreeSet<Epoch> = own_epoch.into_iter().collect();
+    for (at, epoch) in valid_batches_behind(&tail, valid) {
+        epochs.insert(epoch);
+        // One round writes batches of one epoch. A batch that runs past the end has nothing behind it at all.
+        if epochs.len() > 1 || runs_past_end {
+            let position = valid.position + at as u64;
+            return Ok(Err(NotTorn::ValidBatchBehind { position, epoch }));
+        }
+    }
+    Ok(Ok(()))
+}
+
+/// Whether a header looks like that of the next batch.
+fn continues(header: &BatchHeader, valid: ValidPart) -> bool {
+    header.magic == MAGIC
+        && header.base_offset == valid.next_offset
+        && header.leader_epoch >= valid.last_epoch.0
+        && header.last_offset_delta >= 0
+}
+
+/// The header behind the valid part; `None` if the file ends before it does.
+fn read_header(file: &impl File, valid: ValidPart) -> io::Result<Option<BatchHeader>> {
+    if valid.len - valid.position < HEADER_SIZE as u64 {
+        return Ok(None);
+    }
+    let mut head = [0; HEADER_SIZE];
+    file.read_exact_at(&mut head, valid.position)?;
+    Ok(BatchHeader::parse(&head))
+}
+
+/// Whether a batch that fails has the right checksum, so that all of it is there.
+fn crc_matches(file: &impl File, position: u64, size: u64) -> io::Result<bool> {
+    let mut head = [0; HEADER_SIZE];
+    file.read_exact_at(&mut head, position)?;
+    let stored = BatchHeader::parse(&head).map(|header| header.crc);
+    let mut buffer = vec![0; 64 * 1024];
+    let (mut at, end) = (position + CRC_START as u64, position + size);
+    let mut crc = 0;
+    while at < end {
+        let piece = (end - at).min(buffer.len() as u64) as usize;
+        file.read_exact_at(&mut buffer[..piece], at)?;
+        crc = crc32c_append(crc, &buffer[..piece]);
+        at += piece as u64;
+    }
+    Ok(stored == Some(crc))
+}
+
+/// Whether a sector of the failing batch, which ends at `end`, is all zeros; of the first one only the part behind the
+/// valid batches counts.
+fn has_zero_sector(file: &impl File, valid: ValidPart, end: u64) -> io::Result<bool> {
+    let mut start = valid.position;
+    while start < end {
+        let sector_end = ((start / SECTOR + 1) * SECTOR).min(valid.len);
+        let mut sector = [0; SECTOR as usize];
+        let sector = &mut sector[..(sector_end - start) as usize];
+        file.read_exact_at(sector, start)?;
+        if sector.iter().all(|byte| *byte == 0) {
+            return Ok(true);
+        }
+        start = sector_end;
+    }
+    Ok(false)
+}
+
+/// The end of the last byte that is not zero, from `start` on.
+fn last_nonzero(file: &impl File, start: u64, len: u64) -> io::Result<Option<u64>> {
+    let mut buffer = vec![0; 64 * 1024];
+    let mut end = len;
+    while end > start {
+        let from = end.saturating_sub(buffer.len() as u64).max(start);
+        let piece = &mut buffer[..(end - from) as usize];
+        file.read_exact_at(piece, from)?;
+        if let Some(at) = piece.iter().rposition(|byte| *byte != 0) {
+            return Ok(Some(from + at as u64 + 1));
+        }
+        end = from;
+    }
+    Ok(None)
+}
+
+/// Valid batches anywhere behind the start of `tail`.
+fn valid_batches_behind(tail: &[u8], valid: ValidPart) -> impl Iterator<Item = (usize, Epoch)> + '_ {
+    (1..tail.len()).filter_map(move |at| {
+        let rest = &tail[at..];
+        let header = BatchHeader::parse(rest)?;
+        let plausible = header.magic == MAGIC
+            && header.base_offset > valid.next_offset
+            && header.leader_epoch >= valid.last_epoch.0
+            && header.record_count > 0
+            && header.last_offset_delta == header.record_count - 1;
+        if !plausible || header.size() < HEADER_SIZE {
+            return None;
+        }
+        let batch = rest.get(..header.size())?;
+        header.check_crc(batch).ok()?;
+        Some((at, Epoch(header.leader_epoch)))
+    })
+}

@@ -1,0 +1,532 @@
+//! The log thread's half of the log: rounds of operations, each durable when it returns.
+
+use crate::{
+    epoch_checkpoint,
+    epochs::EpochCache,
+    layout::{Layout, Segment, Shared},
+    names::{LogName, SegmentFile, classify, log_file, offset_index_file, time_index_file},
+    op::{ROUND_BYTES_MAX, StorageOp},
+    options::LogOptions,
+    quorum_state,
+    scan::find_batch,
+    segment_index::SegmentIndex,
+    storage_error::{StorageError, failed},
+    synced_mark::{SyncedFile, SyncedMark},
+};
+use bytes::Bytes;
+use kraft_core::{BatchInfo, SnapshotId, Ticket};
+use kraft_fs::{File, FileSystem, Open};
+use kraft_snapshot::{FetchedSnapshot, FetchedSnapshotError, SnapshotFileState, frozen_name, parse_name};
+use kraft_wire::batch::BatchHeader;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io,
+    path::Path,
+    sync::Arc,
+};
+
+/// Performs operations. There is one per log, on one thread.
+///
+/// After an error every further call fails: see [`StorageError`].
+pub struct LogWriter<F: FileSystem> {
+    shared: Arc<Shared<F>>,
+    options: LogOptions,
+    /// The epoch cache as it is on disk.
+    epochs: EpochCache,
+    /// The size of the last segment's file, zeros behind its batches included.
+    allocated: u64,
+    synced: SyncedFile<F>,
+    incoming: Option<FetchedSnapshot<F>>,
+    completed: Ticket,
+    failed: bool,
+}
+
+impl<F: FileSystem> std::fmt::Debug for LogWriter<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogWriter")
+            .field("dir", &self.shared.dir)
+            .field("completed", &self.completed)
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Appends that are written by one call and made durable by one sync.
+#[derive(Debug, Default)]
+struct Gathered {
+    parts: Vec<Bytes>,
+    infos: Vec<BatchInfo>,
+    bytes: u64,
+}
+
+impl<F: FileSystem> LogWriter<F> {
+    pub(crate) fn new(
+        shared: Arc<Shared<F>>,
+        options: LogOptions,
+        epochs: EpochCache,
+        allocated: u64,
+        synced: SyncedFile<F>,
+    ) -> Self {
+        Self {
+            shared,
+            options,
+            epochs,
+            allocated,
+            synced,
+            incoming: None,
+            completed: Ticket::NONE,
+            failed: false,
+        }
+    }
+
+    /// Performs one round from the front of `ops` and removes it there: appends that need no other file, up to 4 MiB
+    /// and with one sync; or a single operation of another kind, an append that starts an epoch or a segment among
+    /// them. Returns the ticket up to which everything is durable.
+    ///
+    /// # Errors
+    /// [`StorageError`]. The operations of the round may then be done, or in part, or not.
+    pub fn run_round(&mut self, ops: &mut VecDeque<(Ticket, StorageOp)>) -> Result<Ticket, StorageError> {
+        if self.failed {
+            return Err(StorageError::FailedBefore);
+        }
+        // Whatever makes the round return early has failed.
+        self.failed = true;
+        self.completed = self.round(ops)?;
+        self.failed = false;
+        Ok(self.completed)
+    }
+
+    /// Cuts the zeros behind the last batch and writes the last segment's indexes.
+    ///
+    /// # Errors
+    /// [`StorageError`]. The next start finds what a kill would have left.
+    pub fn close(mut self) -> Result<(), StorageError> {
+        if self.failed {
+            return Err(StorageError::FailedBefore);
+        }
+        self.seal_last_segment()
+    }
+
+    fn round(&mut self, ops: &mut VecDeque<(Ticket, StorageOp)>) -> Result<Ticket, StorageError> {
+        let mut gathered = Gathered::default();
+        let mut done = self.completed;
+        while let Some((ticket, StorageOp::Append { batches, infos })) = ops.front() {
+            check_sizes(batches, infos);
+            if !self.joins(&gathered, batches, infos) {
+                break;
+            }
+            done = *ticket;
+            gathered.bytes += batches.len() as u64;
+            gathered.parts.push(batches.clone());
+            gathered.infos.extend_from_slice(infos);
+            ops.pop_front();
+        }
+        if !gathered.parts.is_empty() {
+            self.write(&joined(&gathered.parts), &gathered.infos)?;
+            self.sync()?;
+            return Ok(done);
+        }
+        let Some((ticket, op)) = ops.pop_front() else {
+            return Ok(done);
+        };
+        self.perform(op)?;
+        Ok(ticket)
+    }
+
+    fn perform(&mut self, op: StorageOp) -> Result<(), StorageError> {
+        match op {
+            StorageOp::Append { batches, infos } => self.append_in_runs(&batches, &infos),
+            StorageOp::Truncate { to } => self.truncate(to),
+            StorageOp::TruncateFully { snapshot } => self.replace_by_snapshot(snapshot),
+            StorageOp::SnapshotChunk {
+                snapshot,
+                position,
+                bytes,
+                last,
+            } => self.store_chunk(snapshot, position, &bytes, last),
+            StorageOp::StoreElection(election) => {
+                quorum_state::store(&self.shared.fs, &self.shared.dir, &election).map_err(failed(
+                    "replacing",
+                    &self.shared.dir.join(quorum_state::FILE_NAME),
+                ))
+            }
+            StorageOp::StartEpoch { epoch, start } => {
+                if self.epochs.assign(epoch, start) {
+                    self.store_epochs()?;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether an append can share the write and the sync of those before it.
+    fn joins(&self, gathered: &Gathered, batches: &Bytes, infos: &[BatchInfo]) -> bool {
+        let bytes = gathered.bytes + batches.len() as u64;
+        let same_epoch = infos.iter().all(|info| self.epochs.latest() == Some(info.epoch));
+        let last = infos.last().map(|info| info.last);
+        bytes <= ROUND_BYTES_MAX && same_epoch && !self.overflows(bytes, last)
+    }
+
+    /// Whether the last segment has to be followed by a new one before this much more is written.
+    fn overflows(&self, bytes: u64, last: Option<i64>) -> bool {
+        let layout = self.shared.layout();
+        let (base, segment) = layout.newest();
+        let too_large = segment.written > 0 && segment.written + bytes > self.options.segment_bytes;
+        too_large || last.is_some_and(|last| last - base > i64::from(i32::MAX))
+    }
+
+    /// Appends in pieces that lie in one epoch and one segment and are no larger than a round, each durable before
+    /// the next. That a batch of a later epoch, or of a later segment, is on disk proves that all before it are.
+    fn append_in_runs(&mut self, batches: &Bytes, infos: &[BatchInfo]) -> Result<(), StorageError> {
+        let mut position = 0;
+        let mut rest = infos;
+        while let Some(first) = rest.first() {
+            if self.overflows(u64::from(first.bytes), Some(first.last)) {
+                self.roll(first.base)?;
+            }
+            if self.epochs.assign(first.epoch, first.base) {
+                self.store_epochs()?;
+            }
+            let mut bytes = u64::from(first.bytes);
+            let mut count = 1;
+            for info in &rest[1..] {
+                let with_it = bytes + u64::from(info.bytes);
+                if info.epoch != first.epoch
+                    || with_it > ROUND_BYTES_MAX
+                    || self.overflows(with_it, Some(info.last))
+                {
+                    break;
+                }
+                bytes = with_it;
+                count += 1;
+            }
+            let end = position + bytes as usize;
+            self.write(&batches[position..end], &rest[..count])?;
+            self.sync()?;
+            position = end;
+            rest = &rest[count..];
+        }
+        Ok(())
+    }
+
+    /// Writes batches at the end of the last segment.
+    fn write(&mut self, bytes: &[u8], infos: &[BatchInfo]) -> Result<(), StorageError> {
+        let (file, path, start) = {
+            let layout = self.shared.layout();
+            let (_, segment) = layout.newest();
+            (segment.file.clone(), segment.path.clone(), segment.written)
+        };
+        file.write_all_at(bytes, start)
+            .map_err(failed("writing", &path))?;
+        let end = start + bytes.len() as u64;
+        if end > self.allocated {
+            let ahead = (end + self.options.preallocate_bytes).min(self.options.segment_bytes.max(end));
+            file.allocate(end, ahead - end)
+                .map_err(failed("allocating", &path))?;
+            self.allocated = ahead;
+        }
+        self.publish(bytes, infos);
+        Ok(())
+    }
+
+    /// Shows readers what has been written.
+    fn publish(&self, bytes: &[u8], infos: &[BatchInfo]) {
+        let mut layout = self.shared.layout_mut();
+        let mut position = 0;
+        for info in infos {
+            assert_eq!(info.base, layout.end, "an append continues the log");
+            let header = BatchHeader::parse(&bytes[position..]).expect("an append holds whole batches");
+            let segment = layout.newest_mut();
+            segment.index.add(
+                info.last,
+                segment.written,
+                u64::from(info.bytes),
+                header.max_timestamp,
+            );
+            segment.written += u64::from(info.bytes);
+            position += info.bytes as usize;
+            layout.end = info.last + 1;
+        }
+    }
+
+    fn sync(&mut self) -> Result<(), StorageError> {
+        let layout = self.shared.layout();
+        let (base, segment) = layout.newest();
+        let (file, path, written, base) = (segment.file.clone(), segment.path.clone(), segment.written, base);
+        drop(layout);
+        file.sync_data().map_err(failed("syncing", &path))?;
+        let epoch = self.epochs.latest().expect("a batch has an epoch");
+        self.synced
+            .mark(SyncedMark {
+                segment: base,
+                position: written,
+                epoch,
+            })
+            .map_err(failed("writing the synced mark beside", &path))
+    }
+
+    /// Ends the last segment and begins one at `base`.
+    fn roll(&mut self, base: i64) -> Result<(), StorageError> {
+        self.seal_last_segment()?;
+        let segment = self.create_segment(base)?;
+        self.shared.layout_mut().segments.insert(base, segment);
+        self.allocated = 0;
+        Ok(())
+    }
+
+    /// Cuts the zeros behind the last batch, durably, and writes the indexes. A JVM that finds a single zero behind a
+    /// segment which is not the last one deletes every later one.
+    fn seal_last_segment(&mut self) -> Result<(), StorageError> {
+        let layout = self.shared.layout();
+        let (base, segment) = layout.newest();
+        if self.allocated > segment.written {
+            let cut = segment.file.set_len(segment.written);
+            cut.and_then(|()| segment.file.sync_data())
+                .map_err(failed("cutting", &segment.path))?;
+            self.allocated = segment.written;
+        }
+        write_index_files(&self.shared, base, &segment.index)
+            .map_err(failed("writing the indexes of", &segment.path))
+    }
+
+    fn create_segment(&self, base: i64) -> Result<Segment<F>, StorageError> {
+        create_segment(&self.shared.fs, &self.shared.dir, base)
+    }
+
+    fn store_epochs(&self) -> Result<(), StorageError> {
+        epoch_checkpoint::store(&self.shared.fs, &self.shared.dir, self.epochs.entries()).map_err(failed(
+            "replacing",
+            &self.shared.dir.join(epoch_checkpoint::FILE_NAME),
+        ))
+    }
+
+    /// Cuts the log at `to`. At every moment a crash leaves a log without a hole, whose epoch cache promises nothing
+    /// that is gone.
+    fn truncate(&mut self, to: i64) -> Result<(), StorageError> {
+        let (start, end) = {
+            let layout = self.shared.layout();
+            (layout.start(), layout.end)
+        };
+        if to >= end {
+            if self.epochs.truncate_from_end(end) {
+                self.store_epochs()?;
+            }
+            return Ok(());
+        }
+        if to < start {
+            return self.truncate_fully(to);
+        }
+        self.clear_synced()?;
+        if self.epochs.truncate_from_end(to) {
+            self.store_epochs()?;
+        }
+        let (base, position) = self.place_of(to)?;
+        let later = self.cut_layout(base, position, to);
+        for later_base in later.into_keys().rev() {
+            self.remove_segment(later_base)?;
+        }
+        self.sync_dir()?;
+        let mut layout = self.shared.layout_mut();
+        let segment = layout.newest_mut();
+        let cut = segment.file.set_len(position);
+        cut.and_then(|()| segment.file.sync_data())
+            .map_err(failed("cutting", &segment.path))?;
+        self.allocated = position;
+        Ok(())
+    }
+
+    /// The segment that ends the log when it is cut at `to`, and where in it.
+    fn place_of(&self, to: i64) -> Result<(i64, u64), StorageError> {
+        let layout = self.shared.layout();
+        let (base, segment) = layout
+            .segments
+            .range(..=to)
+            .next_back()
+            .expect("the cut is not before the log start");
+        if *base == to {
+            return Ok((*base, 0));
+        }
+        let near = segment.index.lookup(to);
+        let found = find_batch(&*segment.file, near, segment.written, to);
+        let (position, first_cut) = found.map_err(failed("reading", &segment.path))?;
+        assert_eq!(first_cut.base_offset, to, "a log is cut between batches");
+        Ok((*base, position))
+    }
+
+    /// Tells readers of a cut before the files change; returns the segments behind it.
+    fn cut_layout(&self, base: i64, position: u64, to: i64) -> BTreeMap<i64, Segment<F>> {
+        let mut layout = self.shared.layout_mut();
+        layout.truncations += 1;
+        layout.end = to;
+        let later = layout.segments.split_off(&(base + 1));
+        let segment = layout.newest_mut();
+        segment.written = position;
+        segment.index.truncate(to);
+        later
+    }
+
+    fn replace_by_snapshot(&mut self, snapshot: SnapshotId) -> Result<(), StorageError> {
+        let path = self.shared.dir.join(frozen_name(snapshot));
+        let found = self.shared.fs.metadata(&path);
+        if found.map_err(failed("looking for", &path))?.is_none() {
+            return Err(StorageError::NoSnapshot { path });
+        }
+        self.truncate_fully(snapshot.end_offset)?;
+        self.remove_snapshots_before(snapshot)
+    }
+
+    /// Removes all batches; the log then starts and ends at `to`.
+    ///
+    /// The old segments go first and from the end, so that a crash leaves a log without a hole, which the snapshot
+    /// that all this is for is ahead of: the next start completes it.
+    fn truncate_fully(&mut self, to: i64) -> Result<(), StorageError> {
+        self.clear_synced()?;
+        self.epochs.clear();
+        self.store_epochs()?;
+        let bases: Vec<i64> = self.shared.layout().segments.keys().copied().collect();
+        for base in bases.into_iter().rev() {
+            self.remove_segment(base)?;
+        }
+        self.sync_dir()?;
+        let segment = self.create_segment(to)?;
+        let mut layout = self.shared.layout_mut();
+        *layout = Layout {
+            segments: BTreeMap::from([(to, segment)]),
+            end: to,
+            truncations: layout.truncations + 1,
+        };
+        self.allocated = 0;
+        Ok(())
+    }
+
+    fn remove_segment(&self, base: i64) -> Result<(), StorageError> {
+        let dir = &self.shared.dir;
+        for name in [log_file(base), offset_index_file(base), time_index_file(base)] {
+            remove_if_there(&self.shared.fs, &dir.join(name))?;
+        }
+        Ok(())
+    }
+
+    fn remove_snapshots_before(&self, newest: SnapshotId) -> Result<(), StorageError> {
+        let Shared { fs, dir, .. } = &*self.shared;
+        let rank = |id: SnapshotId| (id.epoch, id.end_offset);
+        let names = fs.list(dir).map_err(failed("listing", dir))?;
+        for entry in names {
+            let older = matches!(
+                parse_name(&entry.name),
+                Ok(Some(file)) if file.state == SnapshotFileState::Frozen && rank(file.id) < rank(newest)
+            );
+            // Producer states of segments that are gone; a metadata log has no producers.
+            let producers = matches!(classify(&entry.name), LogName::Segment(SegmentFile::Unused, _));
+            if older || producers {
+                remove_if_there(fs, &dir.join(&entry.name))?;
+            }
+        }
+        self.sync_dir()
+    }
+
+    fn store_chunk(
+        &mut self,
+        snapshot: SnapshotId,
+        position: u64,
+        bytes: &Bytes,
+        last: bool,
+    ) -> Result<(), StorageError> {
+        if position == 0 {
+            // Dropping what there is of another one removes its file.
+            self.incoming = None;
+            self.incoming = Some(FetchedSnapshot::create(
+                &self.shared.fs,
+                &self.shared.dir,
+                snapshot,
+            )?);
+        }
+        let Some(mut incoming) = self.incoming.take().filter(|incoming| incoming.id() == snapshot) else {
+            return Err(FetchedSnapshotError::Position {
+                expected: 0,
+                position,
+            }
+            .into());
+        };
+        incoming.append(position, bytes)?;
+        if last {
+            incoming.freeze()?;
+        } else {
+            self.incoming = Some(incoming);
+        }
+        Ok(())
+    }
+
+    fn clear_synced(&self) -> Result<(), StorageError> {
+        self.synced
+            .clear()
+            .map_err(failed("clearing the synced mark in", &self.shared.dir))
+    }
+
+    fn sync_dir(&self) -> Result<(), StorageError> {
+        let dir = &self.shared.dir;
+        self.shared.fs.sync_dir(dir).map_err(failed("syncing", dir))
+    }
+}
+
+/// Creates an empty segment, durably.
+pub(crate) fn create_segment<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    base: i64,
+) -> Result<Segment<F>, StorageError> {
+    let path = dir.join(log_file(base));
+    let file = fs
+        .open(&path, Open::CreateNew)
+        .map_err(failed("creating", &path))?;
+    fs.sync_dir(dir).map_err(failed("syncing", dir))?;
+    Ok(Segment {
+        file: Arc::new(file),
+        path,
+        written: 0,
+        index: SegmentIndex::new(base),
+    })
+}
+
+/// Writes `.index` and `.timeindex` where they differ. They are rebuilt at every start, so they need no sync.
+pub(crate) fn write_index_files<F: FileSystem>(
+    shared: &Shared<F>,
+    base: i64,
+    index: &SegmentIndex,
+) -> io::Result<()> {
+    let (offsets, times) = index.files();
+    for (name, bytes) in [(offset_index_file(base), offsets), (time_index_file(base), times)] {
+        let path = shared.dir.join(name);
+        let file = shared.fs.open(&path, Open::Create)?;
+        if file.len()? == bytes.len() as u64 {
+            let mut found = vec![0; bytes.len()];
+            file.read_exact_at(&mut found, 0)?;
+            if found == bytes {
+                continue;
+            }
+        }
+        file.write_all_at(&bytes, 0)?;
+        file.set_len(bytes.len() as u64)?;
+    }
+    Ok(())
+}
+
+/// Removes a file that need not exist.
+pub(crate) fn remove_if_there<F: FileSystem>(fs: &F, path: &Path) -> Result<(), StorageError> {
+    match fs.remove(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("removing", path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn joined(parts: &[Bytes]) -> Bytes {
+    match parts {
+        [one] => one.clone(),
+        many => many.concat().into(),
+    }
+}
+
+fn check_sizes(batches: &Bytes, infos: &[BatchInfo]) {
+    let announced: usize = infos.iter().map(|info| info.bytes as usize).sum();
+    assert_eq!(announced, batches.len(), "an append describes all of its bytes");
+}

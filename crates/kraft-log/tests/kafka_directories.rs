@@ -1,0 +1,275 @@
+//! Directories that Kafka left behind, running, stopped or killed, are opened with the facts that Kafka's own dump tool
+//! reports of them.
+
+use flate2::read::GzDecoder;
+use kraft_core::{LogView, SnapshotId};
+use kraft_fs::{File, FileSystem, MemFs, Open};
+use kraft_log::{LogOptions, METADATA_PARTITION_DIR, Opened, StorageOp, epoch_checkpoint, open};
+use kraft_wire::batch::Batches;
+use serde_json::Value;
+use std::{
+    io::Read,
+    path::{Path, PathBuf},
+};
+
+const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/dirs");
+
+fn names() -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(VECTORS)
+        .expect("the vectors are there")
+        .filter_map(|entry| {
+            let name = entry.expect("readable").file_name().into_string().expect("ascii");
+            name.strip_suffix(".json").map(str::to_owned)
+        })
+        .collect();
+    names.sort();
+    names
+}
+
+fn facts(name: &str) -> Value {
+    let text = std::fs::read(format!("{VECTORS}/{name}.json")).expect("readable");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+/// Unpacks a directory into memory. Index files are cut to the zeros they begin with: they are 10 MiB each.
+fn unpack(name: &str) -> (MemFs, PathBuf) {
+    let fs = MemFs::new();
+    let packed = std::fs::File::open(format!("{VECTORS}/{name}.tar.gz")).expect("readable");
+    let mut archive = tar::Archive::new(GzDecoder::new(packed));
+    let root = Path::new("/data");
+    fs.create_dir_all(&root.join(METADATA_PARTITION_DIR))
+        .expect("created");
+    for entry in archive.entries().expect("a tar file") {
+        let entry = entry.expect("an entry");
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let path = root.join(entry.path().expect("a path"));
+        let mut bytes = Vec::new();
+        entry.take(100_000).read_to_end(&mut bytes).expect("readable");
+        let file = fs.open(&path, Open::CreateNew).expect("created");
+        file.write_all_at(&bytes, 0).expect("written");
+        if path.extension().is_some_and(|suffix| suffix == "checkpoint") {
+            file.set_mode(0o400).expect("a mode");
+        }
+    }
+    (fs, root.join(METADATA_PARTITION_DIR))
+}
+
+fn opened(fs: &MemFs, dir: &Path) -> Opened<MemFs> {
+    open(fs.clone(), dir, LogOptions::default()).expect("a good directory")
+}
+
+fn expected_batches(facts: &Value) -> Vec<(i64, i64, i64, i64, String)> {
+    let segments = facts["segments"].as_array().into_iter().flatten();
+    segments
+        .flat_map(|segment| segment["batches"].as_array().expect("batches"))
+        .map(|batch| {
+            let number = |field: &str| batch[field].as_i64().expect("a number");
+            let crc = batch["crc"].as_str().expect("hex").to_owned();
+            (
+                number("base"),
+                number("last"),
+                number("epoch"),
+                number("size"),
+                crc,
+            )
+        })
+        .collect()
+}
+
+fn read_batches(opened: &Opened<MemFs>) -> Vec<(i64, i64, i64, i64, String)> {
+    let mut batches = Vec::new();
+    let mut next = opened.index.start();
+    let end = opened.index.end().last_offset;
+    while next < end {
+        let bytes = opened.reader.read(next, 4000, end).expect("readable");
+        for batch in Batches::collect_all(bytes).expect("valid") {
+            next = batch.last_offset() + 1;
+            batches.push((
+                batch.base_offset(),
+                batch.last_offset(),
+                i64::from(batch.leader_epoch()),
+                batch.size() as i64,
+                format!("{:08x}", batch.header().crc),
+            ));
+        }
+    }
+    batches
+}
+
+fn snapshot_ids(facts: &Value) -> Vec<(i64, i64, u64)> {
+    let mut ids: Vec<_> = facts["snapshots"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|snapshot| {
+            let number = |field: &str| snapshot[field].as_i64().expect("a number");
+            (number("epoch"), number("offset"), number("size") as u64)
+        })
+        .collect();
+    ids.sort_unstable();
+    ids
+}
+
+#[test]
+fn every_directory_opens_with_the_facts_that_kafka_reports() {
+    for name in names() {
+        let (fs, dir) = unpack(&name);
+        let facts = facts(&name);
+        let opened = opened(&fs, &dir);
+
+        assert_eq!(
+            opened.index.start(),
+            facts["log_start"].as_i64().unwrap_or(0),
+            "{name}: start"
+        );
+        assert_eq!(
+            opened.index.end().last_offset,
+            facts["log_end"].as_i64().unwrap_or(0),
+            "{name}: end"
+        );
+        assert_eq!(
+            opened.index.flushed_end(),
+            opened.index.end().last_offset,
+            "{name}: flushed"
+        );
+        assert_eq!(read_batches(&opened), expected_batches(&facts), "{name}: batches");
+        let snapshots: Vec<_> = opened
+            .index
+            .snapshots()
+            .map(|(id, size)| (i64::from(id.epoch.0), id.end_offset, size))
+            .collect();
+        assert_eq!(snapshots, snapshot_ids(&facts), "{name}: snapshots");
+
+        let epochs = epoch_checkpoint::load(&fs, &dir)
+            .expect("readable")
+            .expect("there");
+        let epochs: Vec<_> = epochs
+            .iter()
+            .map(|entry| (i64::from(entry.epoch.0), entry.start_offset))
+            .collect();
+        let expected: Vec<(i64, i64)> =
+            serde_json::from_value(facts["leader_epochs"].clone()).unwrap_or_default();
+        assert_eq!(epochs, expected, "{name}: epochs");
+
+        let election = opened.recovered.election.as_ref();
+        let stored = &facts["quorum_state"];
+        assert_eq!(
+            election.map(|state| i64::from(state.epoch.0)),
+            stored["leaderEpoch"].as_i64(),
+            "{name}"
+        );
+        opened.writer.close().expect("closed");
+    }
+}
+
+/// The control records of latest snapshot and log, as lines of text.
+fn control_lines(opened: &Opened<MemFs>) -> Vec<String> {
+    let snapshot = opened.recovered.snapshot.iter().flat_map(|(_, records)| records);
+    let log = opened.recovered.log.iter();
+    snapshot
+        .map(|record| format!("snapshot {record:?}"))
+        .chain(log.map(|(offset, record)| format!("{offset} {record:?}")))
+        .collect()
+}
+
+#[test]
+fn the_core_is_told_the_control_records_of_snapshot_and_log() {
+    let (fs, dir) = unpack("voter-changes-n1");
+    let opened = opened(&fs, &dir);
+    let facts = facts("voter-changes-n1");
+    let expected: usize = facts["segments"]
+        .as_array()
+        .expect("segments")
+        .iter()
+        .flat_map(|segment| segment["batches"].as_array().expect("batches"))
+        .filter(|batch| batch["control"].as_bool() == Some(true))
+        .map(|batch| batch["records"].as_array().expect("records").len())
+        .sum();
+    assert_eq!(opened.recovered.log.len(), expected);
+    let lines = control_lines(&opened);
+    assert!(lines[0].starts_with("snapshot KRaftVersion(1)"), "{lines:#?}");
+    assert!(
+        lines.iter().any(|line| line.starts_with("0 LeaderChange")),
+        "{lines:#?}"
+    );
+
+    let (fs, dir) = unpack("pruned-killed");
+    let opened = self::opened(&fs, &dir);
+    let snapshot = opened.recovered.snapshot.expect("a snapshot");
+    assert_eq!((snapshot.0.end_offset, snapshot.0.epoch.0), (33, 2));
+    assert_eq!(snapshot.1.len(), 2);
+    assert!(opened.recovered.log.is_empty());
+}
+
+#[test]
+fn opening_twice_changes_nothing_more() {
+    for name in ["small-killed", "pruned-killed", "formatted-standalone"] {
+        let (fs, dir) = unpack(name);
+        opened(&fs, &dir).writer.close().expect("closed");
+        let files = |fs: &MemFs| -> Vec<_> {
+            let entries = fs.list(&dir).expect("listed");
+            entries
+                .into_iter()
+                .map(|entry| {
+                    let bytes = fs
+                        .read_bounded(&dir.join(&entry.name), 1 << 24)
+                        .expect("readable");
+                    (entry.name, bytes)
+                })
+                .collect()
+        };
+        let before = files(&fs);
+        opened(&fs, &dir).writer.close().expect("closed");
+        assert_eq!(files(&fs), before, "{name}");
+    }
+}
+
+#[test]
+fn a_directory_of_kafka_is_continued_by_a_full_truncation_to_a_snapshot() {
+    let (fs, dir) = unpack("pruned-killed");
+    let source = opened(&fs, &dir);
+    let latest = source.index.latest_snapshot().expect("a snapshot");
+    let bytes = source
+        .reader
+        .snapshot_window(latest, 0, 1 << 20)
+        .expect("readable");
+
+    let (fs, dir) = unpack("small-killed");
+    let mut opened = opened(&fs, &dir);
+    let ops = [
+        StorageOp::SnapshotChunk {
+            snapshot: latest,
+            position: 0,
+            bytes: bytes.slice(..1000),
+            last: false,
+        },
+        StorageOp::SnapshotChunk {
+            snapshot: latest,
+            position: 1000,
+            bytes: bytes.slice(1000..),
+            last: true,
+        },
+        StorageOp::TruncateFully { snapshot: latest },
+    ];
+    let mut queue = std::collections::VecDeque::new();
+    for (n, op) in ops.into_iter().enumerate() {
+        let ticket = kraft_core::Ticket(n as u64 + 1);
+        opened.index.submit(ticket, &op, kraft_core::Instant(0));
+        queue.push_back((ticket, op));
+    }
+    while !queue.is_empty() {
+        let done = opened.writer.run_round(&mut queue).expect("stored");
+        opened.index.complete(done);
+    }
+    for index in [&opened.index, &self::opened(&fs, &dir).index] {
+        assert_eq!(index.start(), 33);
+        assert_eq!(index.end().last_offset, 33);
+        assert_eq!(index.end().last_epoch, latest.epoch);
+        assert_eq!(index.flushed_end(), 33);
+        assert_eq!(index.earliest_snapshot(), Some(latest));
+        assert_eq!(index.snapshot_size(latest), Some(bytes.len() as u64));
+        assert_eq!(index.snapshot_size(SnapshotId::BOOTSTRAP), None);
+    }
+}
