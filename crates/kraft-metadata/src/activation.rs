@@ -220,7 +220,8 @@ mod tests {
         let new = bootstrap("3.9");
         let old = bootstrap("3.5");
         let transaction = vec![vec![BEGIN, "metadata.version=21", END]];
-        let cases: Vec<(&str, Found<'_>, Result<Vec<Vec<&str>>, ActivationError>)> = vec![
+        type Batches = Vec<Vec<&'static str>>;
+        let cases: Vec<(&str, Found<'_>, Result<Batches, ActivationError>)> = vec![
             ("empty", found(None, false, &new), Ok(transaction)),
             (
                 "empty, old",

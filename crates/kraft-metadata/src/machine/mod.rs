@@ -1,7 +1,7 @@
 //! The state machine.
 
-mod api_versions;
 mod describe_cluster;
+mod features;
 mod registration;
 mod unregister;
 mod update_features;
@@ -15,7 +15,10 @@ use crate::{
 use bytes::Bytes;
 use kraft_core::{
     Epoch, Instant, SnapshotId, StateMachine, Time,
-    state_machine::{ApplyFault, CommittedBatch, Handled, NodeView, ProposeError, Provenance, RecordValues},
+    state_machine::{
+        ApplyFault, CommittedBatch, Features, Handled, HandledApi, NodeView, ProposeError, Provenance,
+        RecordValues,
+    },
 };
 use kraft_wire::{ApiKey, ErrorCode, Message};
 use std::{convert::Infallible, sync::Arc, time::Duration};
@@ -226,13 +229,20 @@ impl StateMachine for MetadataMachine {
 
     fn handle(&mut self, api: i16, version: i16, body: &[u8], view: NodeView<'_>) -> Handled {
         match ApiKey::from_key(api) {
-            Some(ApiKey::ApiVersions) => self.api_versions(version),
             Some(ApiKey::DescribeCluster) => self.describe_cluster(version, body, view),
             Some(ApiKey::ControllerRegistration) => self.register_controller(version, body),
             Some(ApiKey::UnregisterController) => self.unregister_controller(version, body, view),
             Some(ApiKey::UpdateFeatures) => self.update_features(version, body, view),
             _ => Handled::Unsupported,
         }
+    }
+
+    fn apis(&self) -> Vec<HandledApi> {
+        Self::handled_apis()
+    }
+
+    fn features(&self) -> Features {
+        self.announced_features()
     }
 
     fn image(&self) -> Arc<MetadataImage> {

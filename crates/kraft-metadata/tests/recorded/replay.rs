@@ -96,7 +96,8 @@ fn of_image(image: &MetadataImage) -> Vec<String> {
 
 #[test]
 fn a_log_leads_to_the_images_that_kafka_wrote_on_the_way() {
-    let logs: [(&str, &[(i64, i32)], i64); 2] = [
+    type Ids = &'static [(i64, i32)];
+    let logs: [(&str, Ids, i64); 2] = [
         ("main", &[(20, 1), (57, 1), (279, 1), (444, 2)], 463),
         ("upgrade", &[(6, 1), (20, 1), (228, 1)], 262),
     ];
