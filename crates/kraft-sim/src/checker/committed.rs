@@ -1,0 +1,215 @@
+//! What is committed is never lost and never changes, and what was acknowledged is committed.
+
+use super::{BatchMark, Checker, Fact, Violation};
+use kraft_core::{Epoch, NodeId, RoleName};
+use std::collections::{BTreeMap, btree_map::Entry};
+
+/// Remembers every batch that any state machine was given, and compares all others with it.
+#[derive(Debug, Default)]
+pub struct CommittedStays {
+    /// By the offset of the first record.
+    committed: BTreeMap<i64, BatchMark>,
+    acknowledged: BTreeMap<i64, u64>,
+    /// The batches of each log, by the offset of the first record, and where the log begins.
+    logs: BTreeMap<NodeId, (i64, BTreeMap<i64, BatchMark>)>,
+    /// The newest epoch in which each node was seen to lead.
+    led: BTreeMap<NodeId, Epoch>,
+}
+
+impl CommittedStays {
+    fn applied(&mut self, node: NodeId, batch: BatchMark) -> Result<(), Violation> {
+        if let Some(digest) = self.acknowledged.get(&batch.base)
+            && *digest != batch.digest
+        {
+            return Err(self.violated(format!(
+                "{batch:?} on node {node} is not what was acknowledged there"
+            )));
+        }
+        let overlapping = self
+            .committed
+            .range(..=batch.last)
+            .next_back()
+            .map(|(_, known)| *known)
+            .filter(|known| known.last >= batch.base && *known != batch);
+        if let Some(known) = overlapping {
+            return Err(self.violated(format!("node {node} applied {batch:?}, others {known:?}")));
+        }
+        self.committed.insert(batch.base, batch);
+        Ok(())
+    }
+
+    fn acknowledged(&mut self, base: i64, digest: u64) -> Result<(), Violation> {
+        if let Some(known) = self.committed.get(&base)
+            && known.digest != digest
+        {
+            return Err(self.violated(format!(
+                "what was acknowledged at {base} is not what is committed there"
+            )));
+        }
+        match self.acknowledged.entry(base) {
+            Entry::Vacant(entry) => {
+                entry.insert(digest);
+                Ok(())
+            }
+            Entry::Occupied(_) => Err(self.violated(format!("two proposals were acknowledged at {base}"))),
+        }
+    }
+
+    fn log_changed(&mut self, node: NodeId, start: i64, truncated_to: i64, appended: &[BatchMark]) {
+        let (log_start, log) = self.logs.entry(node).or_default();
+        if *log_start != start {
+            *log_start = start;
+            log.retain(|base, _| *base >= start);
+        }
+        while log.last_entry().is_some_and(|entry| entry.get().last >= truncated_to) {
+            log.pop_last();
+        }
+        log.extend(appended.iter().map(|batch| (batch.base, *batch)));
+    }
+
+    /// A new leader has to have everything that was committed in older epochs.
+    fn leads(&mut self, node: NodeId, epoch: Epoch) -> Result<(), Violation> {
+        if self.led.insert(node, epoch) == Some(epoch) {
+            return Ok(());
+        }
+        let empty = (0, BTreeMap::new());
+        let (start, log) = self.logs.get(&node).unwrap_or(&empty);
+        let missing = self
+            .committed
+            .range(start..)
+            .map(|(_, batch)| batch)
+            .find(|batch| {
+                batch.epoch < epoch && log.get(&batch.base).is_none_or(|own| !own.says_the_same(batch))
+            });
+        match missing {
+            None => Ok(()),
+            Some(batch) => Err(self.violated(format!("node {node} leads epoch {epoch} without {batch:?}"))),
+        }
+    }
+}
+
+impl BatchMark {
+    /// Same place and writer. Digests are not compared: that of a log is taken of its bytes, that of an applied batch of
+    /// what the state machine was given.
+    fn says_the_same(&self, other: &Self) -> bool {
+        (self.base, self.last, self.epoch) == (other.base, other.last, other.epoch)
+    }
+}
+
+impl Checker for CommittedStays {
+    fn invariant(&self) -> &'static str {
+        "what is committed stays"
+    }
+
+    fn observe(&mut self, fact: &Fact) -> Result<(), Violation> {
+        match fact {
+            Fact::Applied { node, batch } => self.applied(*node, *batch),
+            Fact::Acknowledged { base, digest } => self.acknowledged(*base, *digest),
+            Fact::Log {
+                node,
+                start,
+                truncated_to,
+                appended,
+            } => {
+                self.log_changed(*node, *start, *truncated_to, appended);
+                Ok(())
+            }
+            Fact::State {
+                node,
+                role: RoleName::Leader,
+                epoch,
+                ..
+            } => self.leads(*node, *epoch),
+            Fact::State { .. } | Fact::Crashed { .. } => Ok(()),
+        }
+    }
+
+    fn finish(&self) -> Result<(), Violation> {
+        let lost = self
+            .acknowledged
+            .keys()
+            .find(|base| !self.committed.contains_key(base));
+        match lost {
+            None => Ok(()),
+            Some(base) => Err(self.violated(format!("what was acknowledged at {base} is on no node"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn batch(base: i64, epoch: i32, digest: u64) -> BatchMark {
+        BatchMark {
+            base,
+            last: base + 1,
+            epoch: Epoch(epoch),
+            digest,
+        }
+    }
+
+    fn applied(node: i32, batch: BatchMark) -> Fact {
+        Fact::Applied {
+            node: NodeId(node),
+            batch,
+        }
+    }
+
+    fn run(facts: &[Fact]) -> Result<(), Violation> {
+        let mut checker = CommittedStays::default();
+        facts.iter().try_for_each(|fact| checker.observe(fact))?;
+        checker.finish()
+    }
+
+    #[test]
+    fn holds_while_all_nodes_apply_the_same() {
+        let facts = [
+            applied(0, batch(0, 1, 7)),
+            Fact::Acknowledged { base: 0, digest: 7 },
+            applied(1, batch(0, 1, 7)),
+            applied(1, batch(2, 1, 8)),
+        ];
+        assert_eq!(run(&facts), Ok(()));
+    }
+
+    #[test]
+    fn fires_when_two_nodes_apply_different_records() {
+        assert!(run(&[applied(0, batch(0, 1, 7)), applied(1, batch(0, 1, 8))]).is_err());
+        assert!(run(&[applied(0, batch(0, 1, 7)), applied(1, batch(0, 2, 7))]).is_err());
+        assert!(run(&[applied(0, batch(0, 1, 7)), applied(1, batch(1, 1, 7))]).is_err());
+    }
+
+    #[test]
+    fn fires_when_an_acknowledged_record_is_lost_or_changed() {
+        assert!(run(&[Fact::Acknowledged { base: 0, digest: 7 }]).is_err());
+        assert!(
+            run(&[
+                Fact::Acknowledged { base: 0, digest: 7 },
+                applied(0, batch(0, 1, 8))
+            ])
+            .is_err()
+        );
+        let twice = Fact::Acknowledged { base: 0, digest: 7 };
+        assert!(run(&[applied(0, batch(0, 1, 7)), twice.clone(), twice]).is_err());
+    }
+
+    #[test]
+    fn fires_when_a_new_leader_lacks_what_is_committed() {
+        let leads = Fact::State {
+            node: NodeId(1),
+            role: RoleName::Leader,
+            epoch: Epoch(2),
+            leader: Some(NodeId(1)),
+            high_watermark: None,
+        };
+        assert!(run(&[applied(0, batch(0, 1, 7)), leads.clone()]).is_err());
+        let log = Fact::Log {
+            node: NodeId(1),
+            start: 0,
+            truncated_to: 0,
+            appended: vec![batch(0, 1, 99)],
+        };
+        assert_eq!(run(&[applied(0, batch(0, 1, 7)), log, leads]), Ok(()));
+    }
+}

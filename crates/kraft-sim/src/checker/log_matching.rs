@@ -1,0 +1,122 @@
+//! Two logs that have a batch of the same epoch at the same place are equal up to there.
+
+use super::{BatchMark, Checker, Fact, Violation};
+use kraft_core::{Epoch, NodeId};
+use std::{
+    collections::BTreeMap,
+    hash::{DefaultHasher, Hash, Hasher},
+};
+
+/// Keeps a running digest of each log; whatever two logs end in the same batch has to have the same one.
+#[derive(Debug, Default)]
+pub struct LogMatching {
+    logs: BTreeMap<NodeId, Vec<(BatchMark, u64)>>,
+    /// The digest of everything up to and including the batch that ends here.
+    prefixes: BTreeMap<(i64, Epoch), u64>,
+}
+
+impl Checker for LogMatching {
+    fn invariant(&self) -> &'static str {
+        "logs match"
+    }
+
+    fn observe(&mut self, fact: &Fact) -> Result<(), Violation> {
+        let Fact::Log {
+            node,
+            start: _,
+            truncated_to,
+            appended,
+        } = fact
+        else {
+            return Ok(());
+        };
+        let log = self.logs.entry(*node).or_default();
+        while log.pop_if(|(batch, _)| batch.last >= *truncated_to).is_some() {}
+        let mut fault = None;
+        for batch in appended {
+            let before = log.last().map(|(_, digest)| *digest);
+            if let Some((last, _)) = log.last()
+                && last.last >= batch.base
+            {
+                fault = Some(format!("node {node} has {batch:?} behind {last:?}"));
+                break;
+            }
+            let digest = digest_of(before, batch);
+            log.push((*batch, digest));
+            // A log that begins with a snapshot has no digest of what the snapshot contains.
+            if before.is_none() && batch.base > 0 {
+                continue;
+            }
+            let known = *self.prefixes.entry((batch.last, batch.epoch)).or_insert(digest);
+            if known != digest {
+                fault = Some(format!("node {node} has another log than others up to {batch:?}"));
+                break;
+            }
+        }
+        fault.map_or(Ok(()), |detail| Err(self.violated(detail)))
+    }
+}
+
+fn digest_of(before: Option<u64>, batch: &BatchMark) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (before, batch).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(node: i32, truncated_to: i64, batches: &[(i64, i32, u64)]) -> Fact {
+        Fact::Log {
+            node: NodeId(node),
+            start: 0,
+            truncated_to,
+            appended: batches
+                .iter()
+                .map(|(base, epoch, digest)| BatchMark {
+                    base: *base,
+                    last: *base,
+                    epoch: Epoch(*epoch),
+                    digest: *digest,
+                })
+                .collect(),
+        }
+    }
+
+    fn run(facts: &[Fact]) -> Result<(), Violation> {
+        let mut checker = LogMatching::default();
+        facts.iter().try_for_each(|fact| checker.observe(fact))
+    }
+
+    #[test]
+    fn holds_for_logs_that_part_and_come_together() {
+        let facts = [
+            log(0, 0, &[(0, 1, 7), (1, 1, 8)]),
+            log(1, 0, &[(0, 1, 7), (1, 2, 9)]),
+            log(0, 1, &[(1, 2, 9), (2, 2, 10)]),
+        ];
+        assert_eq!(run(&facts), Ok(()));
+    }
+
+    #[test]
+    fn fires_when_one_batch_differs() {
+        assert!(run(&[log(0, 0, &[(0, 1, 7)]), log(1, 0, &[(0, 1, 8)])]).is_err());
+    }
+
+    #[test]
+    fn fires_when_an_earlier_batch_differs() {
+        assert!(
+            run(&[
+                log(0, 0, &[(0, 1, 7), (1, 2, 9)]),
+                log(1, 0, &[(0, 2, 8), (1, 2, 9)])
+            ])
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn fires_when_offsets_go_back() {
+        assert!(run(&[log(0, 0, &[(0, 1, 7)]), log(0, 1, &[(0, 1, 7)])]).is_err());
+    }
+}
