@@ -61,7 +61,10 @@ impl CommittedStays {
             *log_start = start;
             log.retain(|base, _| *base >= start);
         }
-        while log.last_entry().is_some_and(|entry| entry.get().last >= truncated_to) {
+        while log
+            .last_entry()
+            .is_some_and(|entry| entry.get().last >= truncated_to)
+        {
             log.pop_last();
         }
         log.extend(appended.iter().map(|batch| (batch.base, *batch)));

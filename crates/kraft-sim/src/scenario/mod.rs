@@ -40,7 +40,7 @@
 //! | `epoch=5` with `leader=B`, `voted=B@b` | what `quorum-state` holds; without `epoch` there is no such file |
 //! | `log=1x3,3x2` | the batches of the log; `log-start=` where they begin |
 //! | `snapshot=10-3` | a snapshot, with `snapshot-size=` and `snapshot-control=[…]` |
-//! | `bootstrap-servers=2` | how many bootstrap servers are configured |
+//! | `bootstrap-servers=2` | how many bootstrap servers are configured; one if there are no static voters, else none |
 //! | `local=D@d`, `broker`, `auto-join`, `seed=` | another local key, no controller role, … |
 //! | `election-timeout=` and the like | other settings than those of the reference's client tests |
 //! | `disk=waits` | disk operations stay undone until `durable`; otherwise they are done after each step |
@@ -51,14 +51,14 @@
 //!
 //! | command | input |
 //! | --- | --- |
-//! | `wait 500`, `wait deadline`, `wait deadline-1` | time passes, with a tick at each deadline of the replica |
+//! | `wait 500`, `wait deadline`, `wait transition` | time passes, with a tick at each deadline of the replica, until then, the next deadline, or a change of role or epoch |
 //! | `vote from=B epoch=3`, `pre-vote …` | a (pre-)vote request; `log=10-3` (L's own end if missing), `to=L@l` |
 //! | `begin leader=B epoch=3` | BeginQuorumEpoch; `endpoints=none`, `to=` |
 //! | `end leader=B epoch=3 preferring=L@l,C@c` | EndQuorumEpoch |
 //! | `fetch from=B epoch=3 offset=5 last=3` | Fetch; `hw=` (not sent if missing), `max-wait=`, `max-bytes=` |
 //! | `fetch-snapshot from=B epoch=3 snapshot=10-3` | FetchSnapshot; `position=`, `max-bytes=` |
 //! | `describe`, `update-voter voter=B@b epoch=3` | DescribeQuorum, UpdateRaftVoter |
-//! | `answer 4 granted` | the answer to request 4; `error=`, `top-level=`, `epoch=` (L's own if missing), `leader=`, `refused`; for a Fetch `hw=`, `records=`, `corrupt`, `diverging=`, `snapshot=`; for a FetchSnapshot `size=`, `position=`, `bytes=` |
+//! | `answer 4 granted`, `answer B …` | the answer to request 4, or to the newest request to B; `error=`, `top-level=`, `epoch=` (L's own if missing), `leader=`, `refused`; for a Fetch `hw=`, `records=`, `corrupt`, `diverging=`, `snapshot=`; for a FetchSnapshot `size=`, `position=`, `bytes=` |
 //! | `fail 4 disconnected` | request 4 has no answer: `unsupported-version`, `authentication`, `malformed` |
 //! | `propose records=2` | records to append; `epoch=`, `bytes=` |
 //! | `resign epoch=3`, `shutdown timeout=5000` | what the operator can ask for |

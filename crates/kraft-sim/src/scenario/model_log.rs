@@ -13,7 +13,8 @@ pub(crate) struct Directory {
     pub(crate) batches: Vec<BatchInfo>,
     /// Start offset by epoch, the leader-epoch cache.
     pub(crate) epochs: BTreeMap<Epoch, i64>,
-    pub(crate) snapshots: BTreeMap<SnapshotId, Snapshot>,
+    /// In the order of snapshots: epoch before offset.
+    pub(crate) snapshots: BTreeMap<(Epoch, i64), Snapshot>,
     pub(crate) election: Option<ElectionState>,
 }
 
@@ -30,8 +31,15 @@ impl Directory {
         self.batches.last().map_or(self.start, |batch| batch.last + 1)
     }
 
-    fn complete_snapshots(&self) -> impl DoubleEndedIterator<Item = (&SnapshotId, &Snapshot)> {
-        self.snapshots.iter().filter(|(_, snapshot)| snapshot.complete)
+    fn complete_snapshots(&self) -> impl DoubleEndedIterator<Item = (SnapshotId, &Snapshot)> {
+        let complete = self.snapshots.iter().filter(|(_, snapshot)| snapshot.complete);
+        complete.map(|((epoch, end_offset), snapshot)| {
+            let id = SnapshotId {
+                end_offset: *end_offset,
+                epoch: *epoch,
+            };
+            (id, snapshot)
+        })
     }
 
     pub(crate) fn append(&mut self, batch: BatchInfo) {
@@ -52,13 +60,13 @@ impl Directory {
             DiskOp::Append { batches, .. } => batches.iter().cloned().for_each(|batch| self.append(batch)),
             DiskOp::Truncate { to } => self.truncate(*to),
             DiskOp::SnapshotChunk { snapshot, last, .. } => {
-                self.snapshots.entry(*snapshot).or_default().complete = *last;
+                self.snapshots.entry(key(*snapshot)).or_default().complete = *last;
             }
             DiskOp::TruncateFully { snapshot } => {
                 self.batches.clear();
                 self.epochs.clear();
                 self.start = snapshot.end_offset;
-                self.snapshots.retain(|id, _| id == snapshot);
+                self.snapshots.retain(|known, _| *known == key(*snapshot));
             }
             DiskOp::StoreElection(election) => self.election = Some(election.clone()),
             DiskOp::StartEpoch { epoch, start } => {
@@ -75,10 +83,14 @@ impl Directory {
             snapshot: self
                 .complete_snapshots()
                 .next_back()
-                .map(|(id, snapshot)| (*id, snapshot.control.clone())),
+                .map(|(id, snapshot)| (id, snapshot.control.clone())),
             log: self.batches.iter().flat_map(control_with_offsets).collect(),
         }
     }
+}
+
+pub(crate) fn key(id: SnapshotId) -> (Epoch, i64) {
+    (id.epoch, id.end_offset)
 }
 
 fn control_with_offsets(batch: &BatchInfo) -> Vec<(i64, ControlRecord)> {
@@ -201,18 +213,18 @@ impl LogView for ModelLog {
     }
 
     fn earliest_snapshot(&self) -> Option<SnapshotId> {
-        self.seen.complete_snapshots().next().map(|(id, _)| *id)
+        self.seen.complete_snapshots().next().map(|(id, _)| id)
     }
 
     fn latest_snapshot(&self) -> Option<SnapshotId> {
-        self.seen.complete_snapshots().next_back().map(|(id, _)| *id)
+        self.seen.complete_snapshots().next_back().map(|(id, _)| id)
     }
 
     fn snapshot_size(&self, id: SnapshotId) -> Option<u64> {
         self.seen
             .snapshots
-            .get(&id)
-            .filter(|snapshot| snapshot.complete)
+            .get(&key(id))
+            .filter(|snapshot| snapshot.complete && id != SnapshotId::BOOTSTRAP)
             .map(|snapshot| snapshot.size)
     }
 

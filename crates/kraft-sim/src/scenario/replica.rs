@@ -2,7 +2,7 @@
 
 use super::{
     command::{Command, CommandError, bad},
-    model_log::{Directory, ModelLog, Snapshot},
+    model_log::{Directory, ModelLog, Snapshot, key},
     names, records, requests, responses,
     show::{self, role_name, show_log_end, watermark},
 };
@@ -32,11 +32,15 @@ pub(crate) struct Stage {
     sent: BTreeMap<RequestId, Sent>,
     replies: u64,
     payloads: u64,
+    transitions: u64,
     output: Vec<String>,
 }
 
 /// More steps than this without the clock moving are a replica that spins.
 const STEPS_AT_ONE_MOMENT: usize = 50;
+
+/// A role that lasts for more deadlines than this is not going to change.
+const DEADLINES_TO_A_TRANSITION: usize = 1000;
 
 impl Stage {
     pub(crate) fn new() -> Self {
@@ -50,6 +54,7 @@ impl Stage {
             sent: BTreeMap::new(),
             replies: 0,
             payloads: 0,
+            transitions: 0,
             output: Vec::new(),
         }
     }
@@ -67,7 +72,7 @@ impl Stage {
             "stored" => self.show_stored(),
             "voters" => self.show_voters()?,
             "answer" | "fail" => {
-                let request = RequestId(command.word()?.parse().map_err(|_| bad("request", line))?);
+                let request = self.request(command.word()?)?;
                 let event = responses::event(&command, request, self)?;
                 self.step(event)?;
             }
@@ -168,12 +173,12 @@ impl Stage {
                 } => {
                     self.sent.insert(request, Sent { to, body });
                 }
+                Action::Transition { .. } => self.transitions += 1,
                 Action::Reply { .. }
                 | Action::Accept { .. }
                 | Action::Refuse { .. }
                 | Action::Outcome { .. }
                 | Action::Commit { .. }
-                | Action::Transition { .. }
                 | Action::Lead { .. }
                 | Action::Unlead
                 | Action::Discard { .. }
@@ -211,28 +216,45 @@ impl Stage {
         self.step_once(Event::Durable { up_to })
     }
 
-    /// `wait 500`, `wait deadline`, `wait deadline-1`: lets time pass, with a tick at each deadline.
+    /// The request that a word means: its number, or a replica for the newest request to it.
+    fn request(&self, word: &str) -> Result<RequestId, CommandError> {
+        if let Ok(number) = word.parse() {
+            return Ok(RequestId(number));
+        }
+        let to = names::node(word)?;
+        let newest = self.sent.iter().rfind(|(_, sent)| sent.to.id == to);
+        newest
+            .map(|(request, _)| *request)
+            .ok_or_else(|| CommandError::new(format!("nothing has been sent to {word}")))
+    }
+
+    /// `wait 500`, `wait deadline`, `wait transition`: lets time pass, with a tick at each deadline.
     fn wait(&mut self, text: &str) -> Result<(), CommandError> {
-        let until = match text.strip_prefix("deadline") {
-            None => self.now.after(millis(text)?),
-            Some(less) => {
-                let deadline = self
-                    .deadline()?
-                    .ok_or_else(|| CommandError::new("there is no deadline"))?;
-                let less = if less.is_empty() {
-                    Duration::ZERO
-                } else {
-                    millis(less.strip_prefix('-').ok_or_else(|| bad("wait", text))?)?
-                };
-                Instant(
-                    deadline
-                        .0
-                        .saturating_sub(u64::try_from(less.as_micros()).unwrap_or(u64::MAX)),
-                )
+        match text {
+            "transition" => self.wait_for_transition(),
+            "deadline" => self.wait_until(self.next_deadline()?),
+            _ => self.wait_until(self.now.after(millis(text)?)),
+        }
+    }
+
+    fn wait_for_transition(&mut self) -> Result<(), CommandError> {
+        let before = self.transitions;
+        for _ in 0..DEADLINES_TO_A_TRANSITION {
+            self.wait_until(self.next_deadline()?)?;
+            if before != self.transitions {
+                return Ok(());
             }
-        };
+        }
+        Err(CommandError::new("no transition comes"))
+    }
+
+    fn wait_until(&mut self, until: Instant) -> Result<(), CommandError> {
         let mut steps = 0;
-        while let Some(deadline) = self.deadline()?.filter(|deadline| *deadline <= until) {
+        while let Some(deadline) = self
+            .replica()?
+            .next_deadline()
+            .filter(|deadline| *deadline <= until)
+        {
             steps = if deadline > self.now { 0 } else { steps + 1 };
             if steps > STEPS_AT_ONE_MOMENT {
                 return Err(CommandError::new("the replica spins: its deadline never moves"));
@@ -241,16 +263,18 @@ impl Stage {
             let printed_before = self.output.len();
             self.step(Event::Tick)?;
             if self.output.len() > printed_before {
-                self.output
-                    .insert(printed_before, format!("at {} ms", self.now.0 / 1000));
+                let line = format!("at {} ms", self.now.0 / 1000);
+                self.output.insert(printed_before, line);
             }
         }
         self.now = self.now.max(until);
         Ok(())
     }
 
-    fn deadline(&self) -> Result<Option<Instant>, CommandError> {
-        Ok(self.replica()?.next_deadline())
+    fn next_deadline(&self) -> Result<Instant, CommandError> {
+        self.replica()?
+            .next_deadline()
+            .ok_or_else(|| CommandError::new("there is no deadline"))
     }
 
     fn show_state(&mut self) -> Result<(), CommandError> {
@@ -377,7 +401,8 @@ fn configure(config: &mut Config, command: &Command) -> Result<(), CommandError>
     if let Some(voters) = command.keys("voters")? {
         config.static_voters = names::voter_set(&voters);
     }
-    let servers: usize = command.number("bootstrap-servers")?.unwrap_or(0);
+    let usual = usize::from(config.static_voters.is_empty());
+    let servers: usize = command.number("bootstrap-servers")?.unwrap_or(usual);
     config.bootstrap_servers = (1..=servers).map(names::bootstrap_endpoint).collect();
     config.can_become_voter = !command.flag("broker");
     config.auto_join = command.flag("auto-join");
@@ -412,7 +437,7 @@ fn directory(command: &Command) -> Result<Directory, CommandError> {
             kraft_core::ControlRecord::Voters(names::voter_set(&voters)),
         ];
         directory.snapshots.insert(
-            kraft_core::SnapshotId::BOOTSTRAP,
+            key(kraft_core::SnapshotId::BOOTSTRAP),
             Snapshot {
                 size: 500,
                 control,
@@ -430,7 +455,7 @@ fn directory(command: &Command) -> Result<Directory, CommandError> {
             control: control.unwrap_or_default(),
             complete: true,
         };
-        directory.snapshots.insert(id, snapshot);
+        directory.snapshots.insert(key(id), snapshot);
     }
     directory.start = command.number("log-start")?.unwrap_or(0);
     if let Some(log) = command.text("log") {

@@ -5,9 +5,9 @@ use super::{
     records::{show_batch, show_control},
 };
 use kraft_core::{
-    Action, Answer, AppendPayload, DescribeRefusal, DiskOp, ElectionState, ErrorCode, FetchPlan, LogEnd,
-    PartitionAnswer, PeerRequest, ProposalOutcome, QuorumDescription, Refusal, ReplicaProgress, RequestFault,
-    RoleName, SnapshotId, Ticket,
+    Action, Answer, AppendPayload, BatchInfo, DescribeRefusal, DiskOp, ElectionState, ErrorCode, FetchPlan,
+    LogEnd, PartitionAnswer, PeerRequest, ProposalOutcome, QuorumDescription, Refusal, ReplicaProgress,
+    RequestFault, RoleName, SnapshotId, Ticket,
 };
 
 /// The text of an action. `durable` is the newest ticket that is durable: a later one is waited for.
@@ -74,11 +74,11 @@ fn disk_op(op: &DiskOp) -> String {
             batches,
             payload,
         } => {
-            let batches: Vec<_> = batches.iter().map(show_batch).collect();
+            let shown: Vec<_> = batches.iter().map(show_batch).collect();
             format!(
                 "append at {base}: {}{}",
-                batches.join(","),
-                append_payload(payload)
+                shown.join(","),
+                append_payload(payload, batches)
             )
         }
         DiskOp::Truncate { to } => format!("truncate to {to}"),
@@ -101,7 +101,7 @@ fn disk_op(op: &DiskOp) -> String {
     }
 }
 
-fn append_payload(payload: &AppendPayload) -> String {
+fn append_payload(payload: &AppendPayload, batches: &[BatchInfo]) -> String {
     match payload {
         AppendPayload::Proposal(id) => format!(" (proposal, payload {})", id.0),
         AppendPayload::Fetched(id) => format!(" (fetched, payload {})", id.0),
@@ -109,8 +109,12 @@ fn append_payload(payload: &AppendPayload) -> String {
             records,
             timestamp_ms,
         } => {
+            let told = batches.iter().filter_map(|batch| batch.control.as_ref());
+            if told.eq([records]) {
+                return format!(" (stamped {timestamp_ms})");
+            }
             let records: Vec<_> = records.iter().map(show_control).collect();
-            format!(" (written at {timestamp_ms}: {})", records.join("; "))
+            format!(" (stamped {timestamp_ms}: {})", records.join("; "))
         }
     }
 }
