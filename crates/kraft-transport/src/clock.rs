@@ -3,7 +3,7 @@
 use kraft_core::{Instant, Time};
 use std::{
     sync::OnceLock,
-    time::{SystemTime, UNIX_EPOCH},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 /// What the clocks of this process say now.
@@ -25,9 +25,18 @@ pub fn monotonic() -> Instant {
     Instant(u64::try_from(origin().elapsed().as_micros()).unwrap_or(u64::MAX))
 }
 
-/// The moment of the process's clock that `instant` names, for timers of the runtime.
+/// The moment that `instant` names, for the timers of the runtime.
+pub(crate) fn to_std(instant: Instant) -> std::time::Instant {
+    let origin = origin();
+    origin
+        .checked_add(Duration::from_micros(instant.0))
+        .unwrap_or_else(|| origin + FAR)
+}
 
 fn origin() -> std::time::Instant {
     static ORIGIN: OnceLock<std::time::Instant> = OnceLock::new();
     *ORIGIN.get_or_init(std::time::Instant::now)
 }
+
+/// Stands for moments that the platform's clock cannot express.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -271,15 +271,20 @@ impl<S: StateMachine> CommandSender<S> {
     /// # Errors
     /// The engine is gone; the command comes back.
     pub async fn send(&self, command: Command<S>) -> Result<(), mpsc::error::SendError<Command<S>>> {
-        self.0.send(stamped(command)).await.map_err(unstamped)
+        self.0
+            .send(stamped(command))
+            .await
+            .map_err(|error| mpsc::error::SendError(error.0.command))
     }
 
     /// As [`send`](Self::send), for threads outside the runtime.
     ///
     /// # Errors
-    /// The engine is gone; the command comes back.
-    pub fn blocking_send(&self, command: Command<S>) -> Result<(), mpsc::error::SendError<Command<S>>> {
-        self.0.blocking_send(stamped(command)).map_err(unstamped)
+    /// The engine is gone.
+    pub fn blocking_send(&self, command: Command<S>) -> Result<(), RaftError> {
+        self.0
+            .blocking_send(stamped(command))
+            .map_err(|_| RaftError::Stopped)
     }
 
     /// How many commands still fit.
@@ -294,10 +299,4 @@ fn stamped<S: StateMachine>(command: Command<S>) -> QueuedCommand<S> {
         command,
         enqueued_at: clock::monotonic(),
     }
-}
-
-fn unstamped<S: StateMachine>(
-    error: mpsc::error::SendError<QueuedCommand<S>>,
-) -> mpsc::error::SendError<Command<S>> {
-    mpsc::error::SendError(error.0.command)
 }

@@ -1,6 +1,9 @@
 //! What the caller of a handle operation may be told, and why a node ends.
 
-use kraft_core::{Epoch, NodeId, state_machine::Provenance};
+use kraft_core::{
+    Epoch, NodeId, OpenError,
+    state_machine::{ApplyFault, Provenance},
+};
 use thiserror::Error;
 
 /// Where an accepted and committed change stands in the log.
@@ -80,6 +83,44 @@ pub enum RaftError {
     NoSnapshot {
         /// Why.
         reason: String,
+    },
+}
+
+/// Why a node ended, or did not start.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NodeError {
+    /// The disk failed, or what is on it is damaged.
+    #[error("storage: {reason}")]
+    Storage {
+        /// Which file, and what is wrong.
+        reason: String,
+    },
+    /// A committed record means nothing to the state machine.
+    #[error(transparent)]
+    Apply(#[from] ApplyFault),
+    /// Configuration and storage contradict each other.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// What this node was told contradicts what it has stored.
+    #[error("{reason}")]
+    Contradiction {
+        /// What contradicts what.
+        reason: String,
+    },
+    /// The listener cannot be opened.
+    #[error("listener {listener}: {reason}")]
+    Listener {
+        /// The listener, with its address.
+        listener: String,
+        /// What the operating system says.
+        reason: String,
+    },
+    /// A thread of the node ended before the node did.
+    #[error("the {thread} thread ended")]
+    Thread {
+        /// Which.
+        thread: &'static str,
     },
 }
 

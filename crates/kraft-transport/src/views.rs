@@ -1,7 +1,7 @@
 //! What the engine tells about itself, as plain values.
 
 use bytes::Bytes;
-use kraft_core::{Epoch, NodeId, SnapshotId, VoterSet};
+use kraft_core::{Endpoint, Epoch, NodeId, RoleName, SnapshotId, VoterSet};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
@@ -72,4 +72,42 @@ pub struct QuorumStateSnapshot {
     pub is_leader: bool,
     /// The role: `leader`, `follower`, `observer`, `candidate`, `prospective`, `unattached` or `resigned`.
     pub current_state: &'static str,
+}
+
+/// What a node is and how far it is, for watchers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeState {
+    /// This node.
+    pub node_id: NodeId,
+    /// Its role.
+    pub role: RoleName,
+    /// The epoch.
+    pub epoch: Epoch,
+    /// The leader, if known.
+    pub leader: Option<NodeId>,
+    /// Where the leader listens, if known.
+    pub leader_endpoint: Option<Endpoint>,
+    /// Everything below is committed; `None` while unknown.
+    pub high_watermark: Option<i64>,
+    /// Everything below is applied to the state machine.
+    pub applied: i64,
+    /// Whether the state machine leads, and so takes changes.
+    pub leading: bool,
+}
+
+impl NodeState {
+    /// A node that has not begun.
+    #[must_use]
+    pub fn new(node_id: NodeId) -> Self {
+        Self {
+            node_id,
+            role: RoleName::Unattached,
+            epoch: Epoch(0),
+            leader: None,
+            leader_endpoint: None,
+            high_watermark: None,
+            applied: 0,
+            leading: false,
+        }
+    }
 }

@@ -6,5 +6,4 @@ mod connection;
 
 pub(crate) use address::Address;
 pub(crate) use admin::{Admin, Described, EndpointKind};
-pub(crate) use connection::Connection;
-use connection::ConnectionError;
+use connection::{Connection, ConnectionError};

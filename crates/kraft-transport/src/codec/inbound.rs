@@ -1,0 +1,251 @@
+//! Requests of peers, as events.
+
+use super::{Topic, partition_match, single};
+use crate::peer_api::PeerApi;
+use bytes::Bytes;
+use kraft_core::{
+    Endpoint, Endpoints, Epoch, Event, LogEnd, NodeId, PartitionMatch, ReplicaKey, ReplyId, RequestContext,
+    SnapshotId, SuccessorRank, SupportedVersions,
+};
+use kraft_wire::{DecodeError, Message, message as m};
+
+/// What the answer has to repeat of its request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Echo {
+    /// Nothing.
+    Nothing,
+    /// The partition that was asked for.
+    Partition {
+        /// Topic.
+        name: String,
+        /// Index.
+        index: i32,
+    },
+    /// All topics with their partitions.
+    Topics(Vec<(String, Vec<i32>)>),
+}
+
+/// Where a request comes from and where its answer goes.
+pub(crate) struct Origin<'a> {
+    /// The listener that it arrived on.
+    pub(crate) listener: &'a str,
+    /// The answer's handle.
+    pub(crate) reply: ReplyId,
+    /// This replica, whose place among preferred successors is looked up.
+    pub(crate) local: ReplicaKey,
+}
+
+/// Decodes the body of a request into the event that it is.
+///
+/// # Errors
+/// The body is not what it claims to be; Kafka closes the connection then.
+pub(crate) fn decode_request(
+    topic: &Topic,
+    api: PeerApi,
+    body: &Bytes,
+    version: i16,
+    origin: &Origin<'_>,
+) -> Result<(Event, Echo), DecodeError> {
+    Ok(match api {
+        PeerApi::Vote => (
+            vote(topic, m::VoteRequest::from_bytes(body, version)?, origin),
+            Echo::Nothing,
+        ),
+        PeerApi::BeginQuorumEpoch => (
+            begin(
+                topic,
+                m::BeginQuorumEpochRequest::from_bytes(body, version)?,
+                origin,
+            ),
+            Echo::Nothing,
+        ),
+        PeerApi::EndQuorumEpoch => (
+            end(
+                topic,
+                m::EndQuorumEpochRequest::from_bytes(body, version)?,
+                origin,
+            ),
+            Echo::Nothing,
+        ),
+        PeerApi::Fetch => (
+            fetch(topic, m::FetchRequest::from_bytes(body, version)?, origin),
+            Echo::Nothing,
+        ),
+        PeerApi::FetchSnapshot => {
+            fetch_snapshot(topic, m::FetchSnapshotRequest::from_bytes(body, version)?, origin)
+        }
+        PeerApi::DescribeQuorum => describe(
+            topic,
+            m::DescribeQuorumRequest::from_bytes(body, version)?,
+            origin,
+        ),
+        PeerApi::UpdateRaftVoter => (
+            update(m::UpdateRaftVoterRequest::from_bytes(body, version)?, origin),
+            Echo::Nothing,
+        ),
+    })
+}
+
+fn vote(topic: &Topic, request: m::VoteRequest, origin: &Origin<'_>) -> Event {
+    let found = single(&request.topics, |topic| &topic.partitions);
+    let matched = found.map(|(t, p)| *t.topic_name == *topic.name && p.partition_index == 0);
+    let p = found.map(|(_, p)| p.clone()).unwrap_or_default();
+    Event::ReceiveVoteRequest {
+        context: origin.context(partition_match(matched)),
+        from: ReplicaKey::new(NodeId(p.replica_id), p.replica_directory_id),
+        cluster_id: request.cluster_id,
+        voter_id: NodeId(request.voter_id),
+        voter_directory_id: p.voter_directory_id,
+        candidate_epoch: Epoch(p.replica_epoch),
+        candidate: NodeId(p.replica_id),
+        candidate_directory_id: p.replica_directory_id,
+        candidate_log_end: LogEnd {
+            last_epoch: Epoch(p.last_offset_epoch),
+            last_offset: p.last_offset,
+        },
+        pre_vote: p.pre_vote,
+    }
+}
+
+fn begin(topic: &Topic, request: m::BeginQuorumEpochRequest, origin: &Origin<'_>) -> Event {
+    let found = single(&request.topics, |topic| &topic.partitions);
+    let matched = found.map(|(t, p)| *t.topic_name == *topic.name && p.partition_index == 0);
+    let p = found.map(|(_, p)| p.clone()).unwrap_or_default();
+    let endpoints = request.leader_endpoints.into_iter();
+    Event::ReceiveBeginQuorumEpoch {
+        context: origin.context(partition_match(matched)),
+        cluster_id: request.cluster_id,
+        voter_id: NodeId(request.voter_id),
+        voter_directory_id: p.voter_directory_id,
+        leader_id: NodeId(p.leader_id),
+        leader_epoch: Epoch(p.leader_epoch),
+        leader_endpoints: collect(endpoints.map(|e| (e.name, e.host, e.port))),
+    }
+}
+
+fn end(topic: &Topic, request: m::EndQuorumEpochRequest, origin: &Origin<'_>) -> Event {
+    let found = single(&request.topics, |topic| &topic.partitions);
+    let matched = found.map(|(t, p)| *t.topic_name == *topic.name && p.partition_index == 0);
+    let p = found.map(|(_, p)| p.clone()).unwrap_or_default();
+    let endpoints = request.leader_endpoints.into_iter();
+    Event::ReceiveEndQuorumEpoch {
+        context: origin.context(partition_match(matched)),
+        cluster_id: request.cluster_id,
+        leader_id: NodeId(p.leader_id),
+        leader_epoch: Epoch(p.leader_epoch),
+        leader_endpoints: collect(endpoints.map(|e| (e.name, e.host, e.port))),
+        successor_rank: successor_rank(&p, &origin.local),
+    }
+}
+
+/// Version 0 names ids only; they stand for candidates whose directory is not known.
+fn successor_rank(partition: &m::EndQuorumEpochRequestPartition, local: &ReplicaKey) -> SuccessorRank {
+    let candidates: Vec<ReplicaKey> = if partition.preferred_candidates.is_empty() {
+        let ids = partition.preferred_successors.iter();
+        ids.map(|id| ReplicaKey::without_directory(NodeId(*id))).collect()
+    } else {
+        let candidates = partition.preferred_candidates.iter();
+        candidates
+            .map(|c| ReplicaKey::new(NodeId(c.candidate_id), c.candidate_directory_id))
+            .collect()
+    };
+    let successors = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
+    let position = candidates.iter().position(|candidate| {
+        candidate.id == local.id
+            && (candidate.directory_id.is_none() || candidate.directory_id == local.directory_id)
+    });
+    SuccessorRank {
+        position: position.map_or(successors, |at| u32::try_from(at).unwrap_or(u32::MAX)),
+        successors,
+    }
+}
+
+fn fetch(topic: &Topic, request: m::FetchRequest, origin: &Origin<'_>) -> Event {
+    let found = single(&request.topics, |topic| &topic.partitions);
+    let matched = found.map(|(t, p)| t.topic_id == topic.id && p.partition == 0);
+    let p = found.map(|(_, p)| p.clone()).unwrap_or_default();
+    let id = if request.replica_id == -1 {
+        request.replica_state.replica_id
+    } else {
+        request.replica_id
+    };
+    Event::ReceiveFetch {
+        context: origin.context(partition_match(matched)),
+        from: ReplicaKey::new(NodeId(id), p.replica_directory_id),
+        cluster_id: request.cluster_id,
+        fetch_epoch: Epoch(p.current_leader_epoch),
+        fetch_offset: p.fetch_offset,
+        last_fetched_epoch: Epoch(p.last_fetched_epoch),
+        high_watermark: p.high_watermark,
+        max_wait_ms: request.max_wait_ms,
+        max_bytes: request.max_bytes,
+    }
+}
+
+fn fetch_snapshot(topic: &Topic, request: m::FetchSnapshotRequest, origin: &Origin<'_>) -> (Event, Echo) {
+    let found = single(&request.topics, |topic| &topic.partitions);
+    let matched = found.map(|(t, p)| *t.name == *topic.name && p.partition == 0);
+    let echo = found.map_or(Echo::Nothing, |(t, p)| Echo::Partition {
+        name: t.name.clone(),
+        index: p.partition,
+    });
+    let p = found.map(|(_, p)| p.clone()).unwrap_or_default();
+    let event = Event::ReceiveFetchSnapshot {
+        context: origin.context(partition_match(matched)),
+        from: ReplicaKey::new(NodeId(request.replica_id), p.replica_directory_id),
+        cluster_id: request.cluster_id,
+        fetch_epoch: Epoch(p.current_leader_epoch),
+        snapshot: SnapshotId {
+            end_offset: p.snapshot_id.end_offset,
+            epoch: Epoch(p.snapshot_id.epoch),
+        },
+        position: p.position,
+        max_bytes: request.max_bytes,
+    };
+    (event, echo)
+}
+
+fn describe(topic: &Topic, request: m::DescribeQuorumRequest, origin: &Origin<'_>) -> (Event, Echo) {
+    let found = single(&request.topics, |topic| &topic.partitions);
+    let matched = found.map(|(t, p)| *t.topic_name == *topic.name && p.partition_index == 0);
+    let topics = request.topics.into_iter().map(|topic| {
+        let partitions = topic.partitions.iter().map(|p| p.partition_index);
+        (topic.topic_name, partitions.collect())
+    });
+    let echo = Echo::Topics(topics.collect());
+    let context = origin.context(partition_match(matched));
+    (Event::ReceiveDescribeQuorum { context }, echo)
+}
+
+fn update(request: m::UpdateRaftVoterRequest, origin: &Origin<'_>) -> Event {
+    let listeners = request.listeners.into_iter();
+    Event::ReceiveUpdateRaftVoter {
+        context: origin.context(PartitionMatch::Metadata),
+        cluster_id: request.cluster_id,
+        leader_epoch: Epoch(request.current_leader_epoch),
+        voter: ReplicaKey::new(NodeId(request.voter_id), request.voter_directory_id),
+        endpoints: collect(listeners.map(|l| (l.name, l.host, l.port))),
+        kraft_versions: SupportedVersions {
+            min: request.kraft_version_feature.min_supported_version,
+            max: request.kraft_version_feature.max_supported_version,
+        },
+    }
+}
+
+fn collect(listeners: impl Iterator<Item = (String, String, u16)>) -> Endpoints {
+    let mut endpoints = Endpoints::empty();
+    for (name, host, port) in listeners {
+        endpoints.insert(&name, Endpoint { host, port });
+    }
+    endpoints
+}
+
+impl Origin<'_> {
+    fn context(&self, partition: PartitionMatch) -> RequestContext {
+        RequestContext {
+            reply: self.reply,
+            listener: self.listener.to_owned(),
+            partition,
+        }
+    }
+}

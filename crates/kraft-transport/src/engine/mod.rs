@@ -1,0 +1,415 @@
+//! The engine: one synchronous turn over a log, a network, a state machine, and a time that it is told.
+//!
+//! It decides nothing about the protocol. It turns commands into events, hands them to the core, and performs the
+//! core's actions: those whose ticket is durable at once, the others when it is.
+
+mod apply;
+mod batches;
+mod observe;
+mod payloads;
+mod perform;
+mod proposals;
+mod replies;
+mod snapshots;
+
+use crate::{
+    codec::{self, Origin, Topic, decode_request, decode_response},
+    command::{Command, PeerResponse, QueuedCommand},
+    error::{NodeError, RaftError},
+    inbound::Inbound,
+    network::Network,
+    peer_api::PeerApi,
+    storage::Storage,
+    views::NodeState,
+};
+use apply::Applied;
+use kraft_core::{
+    Config, Event, FetchedRecords, Instant, LogView, Recovered, Replica, RequestFault, RequestId,
+    StateMachine, Ticket, Time,
+};
+use kraft_log::LogIndex;
+use payloads::Payloads;
+use perform::Held;
+use proposals::{Proposal, Proposals, Waiter};
+use replies::Replies;
+use snapshots::Snapshots;
+use std::collections::{BTreeMap, VecDeque};
+use tokio::sync::watch;
+use tracing::warn;
+
+/// The settings of an engine.
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    /// Those of the core.
+    pub core: Config,
+    /// The topic whose partition is the log.
+    pub topic: Topic,
+    /// The most bytes of proposals that may wait for their commit; more are refused with [`RaftError::Busy`].
+    pub proposal_bytes_max: u64,
+    /// Measures how long applying takes. A simulator gives a clock that stands still.
+    pub stopwatch: fn() -> Instant,
+}
+
+impl EngineConfig {
+    /// The defaults around the settings of the core.
+    #[must_use]
+    pub fn new(core: Config) -> Self {
+        Self {
+            core,
+            topic: Topic::default(),
+            proposal_bytes_max: 64 * 1024 * 1024,
+            stopwatch: crate::clock::monotonic,
+        }
+    }
+}
+
+/// What a turn leaves to its caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turn {
+    /// When the next turn is due, should nothing arrive before. A moment that has passed means: at once.
+    pub next: Option<Instant>,
+    /// Set once the engine has ended, and how. It must not be turned again.
+    pub ended: Option<Result<(), NodeError>>,
+}
+
+/// One node of the quorum.
+///
+/// [`turn`](Self::turn) is called with what has arrived, or when the moment has come that the last turn named.
+pub struct Engine<S: StateMachine, L, N> {
+    config: EngineConfig,
+    replica: Replica,
+    index: LogIndex,
+    machine: S,
+    storage: L,
+    network: N,
+    /// Everything up to this is durable.
+    durable: Ticket,
+    /// What waits for a ticket. Bounded by the core: one request per peer, one answer per caller.
+    held: BTreeMap<Ticket, Vec<Held>>,
+    /// Consequences of actions, not yet stepped.
+    events: VecDeque<Event>,
+    /// Truncations submitted so far: a read that began before one is worth nothing.
+    truncations: u64,
+    payloads: Payloads,
+    replies: Replies,
+    proposals: Proposals<S>,
+    applied: Applied,
+    snapshots: Snapshots,
+    state: watch::Sender<NodeState>,
+    image: watch::Sender<S::Image>,
+    ended: Option<Result<(), NodeError>>,
+}
+
+impl<S, L, N> Engine<S, L, N>
+where
+    S: StateMachine,
+    L: Storage,
+    N: Network,
+{
+    /// Starts an engine on what storage found. The first turn is due at once: it loads the latest snapshot.
+    ///
+    /// # Errors
+    /// Configuration and storage contradict each other.
+    pub fn open(
+        config: EngineConfig,
+        index: LogIndex,
+        recovered: Recovered,
+        machine: S,
+        storage: L,
+        network: N,
+        now: Time,
+    ) -> Result<Self, NodeError> {
+        let mut actions = Vec::new();
+        let replica = Replica::open(config.core.clone(), recovered, &index, now, &mut actions)?;
+        let image = watch::Sender::new(machine.image());
+        let mut engine = Self {
+            applied: Applied::new(&index),
+            state: watch::Sender::new(NodeState::new(config.core.local.id)),
+            config,
+            replica,
+            index,
+            machine,
+            storage,
+            network,
+            durable: Ticket::NONE,
+            held: BTreeMap::new(),
+            events: VecDeque::new(),
+            truncations: 0,
+            payloads: Payloads::default(),
+            replies: Replies::default(),
+            proposals: Proposals::default(),
+            snapshots: Snapshots::default(),
+            image,
+            ended: None,
+        };
+        for action in actions {
+            engine.perform(action, now);
+        }
+        engine.step_consequences(now);
+        engine.publish();
+        Ok(engine)
+    }
+
+    /// Takes what has arrived, one command after the other, and does everything that follows from it.
+    pub fn turn(&mut self, commands: &mut VecDeque<QueuedCommand<S>>, now: Time) -> Turn {
+        while let Some(queued) = commands.pop_front() {
+            if self.ended.is_some() {
+                break;
+            }
+            let command = queued.command;
+            if !(command.needs_caller() && command.caller_gone()) {
+                self.handle(command, now);
+            }
+        }
+        if self.ended.is_none() {
+            self.forget_callers(now);
+            if self.replica.next_deadline().is_some_and(|due| due <= now.mono) {
+                self.step(Event::Tick, now);
+            }
+            self.propose_waiting(now);
+            self.apply_committed(now);
+            self.poll_machine(now);
+        }
+        self.publish();
+        Turn {
+            next: self.next_turn(now),
+            ended: self.ended.clone(),
+        }
+    }
+
+    /// The state for watchers.
+    #[must_use]
+    pub fn watch(&self) -> watch::Receiver<NodeState> {
+        self.state.subscribe()
+    }
+
+    /// The published image for watchers.
+    #[must_use]
+    pub fn watch_image(&self) -> watch::Receiver<S::Image> {
+        self.image.subscribe()
+    }
+
+    /// The core, for checkers.
+    #[must_use]
+    pub fn replica(&self) -> &Replica {
+        &self.replica
+    }
+
+    /// The log's index, for checkers.
+    #[must_use]
+    pub fn log(&self) -> &LogIndex {
+        &self.index
+    }
+
+    /// The state machine, for checkers.
+    #[must_use]
+    pub fn machine(&self) -> &S {
+        &self.machine
+    }
+
+    /// The storage, for whoever drives it.
+    pub fn storage_mut(&mut self) -> &mut L {
+        &mut self.storage
+    }
+
+    /// The network, for whoever drives it.
+    pub fn network_mut(&mut self) -> &mut N {
+        &mut self.network
+    }
+
+    fn handle(&mut self, command: Command<S>, now: Time) {
+        match command {
+            Command::Inbound(inbound) => self.handle_inbound(inbound, now),
+            Command::Request {
+                api,
+                version,
+                body,
+                listener,
+                reply,
+            } => {
+                if api == kraft_wire::ApiKey::ApiVersions.key() {
+                    self.answer_api_versions(version, &body, reply);
+                } else {
+                    self.proposals.wait(Proposal::Request {
+                        api,
+                        version,
+                        body,
+                        listener,
+                        reply,
+                    });
+                }
+            }
+            Command::Event(Event::Durable { up_to }) => self.durable(up_to, now),
+            Command::Event(event) => self.step(event, now),
+            Command::FetchResponse(response) => self.handle_response(PeerApi::Fetch, &response, now),
+            Command::VoteResponse(response) => self.handle_response(PeerApi::Vote, &response, now),
+            Command::FetchSnapshotResponse(response) => {
+                self.handle_response(PeerApi::FetchSnapshot, &response, now);
+            }
+            Command::BeginQuorumEpochResponse(response) => {
+                self.handle_response(PeerApi::BeginQuorumEpoch, &response, now);
+            }
+            Command::EndQuorumEpochResponse(response) => {
+                self.handle_response(PeerApi::EndQuorumEpoch, &response, now);
+            }
+            Command::UpdateRaftVoterResponse(response) => {
+                self.handle_response(PeerApi::UpdateRaftVoter, &response, now);
+            }
+            Command::Timer(tick) => self.step(tick.into(), now),
+            Command::ReadDone { read, outcome } => self.read_done(read, outcome, now),
+            Command::SnapshotWritten { snapshot, outcome } => self.snapshot_written(snapshot, outcome),
+            Command::StorageFailed { reason } => {
+                self.step(Event::StorageFailed, now);
+                self.end(Err(NodeError::Storage { reason }));
+            }
+            Command::SubmitChange {
+                records,
+                expected_image,
+                reply,
+            } => self.proposals.wait(Proposal::Change {
+                records,
+                expected: expected_image,
+                waiter: Waiter::Change(reply),
+            }),
+            Command::SubmitDelegationTokenMutations { mutations, reply } => {
+                self.proposals.wait(Proposal::Mutations {
+                    mutations,
+                    waiter: Waiter::Change(reply),
+                });
+            }
+            Command::Reconfigure { change: _, reply } => {
+                let operation = "a change of the voter set";
+                // A caller that is gone learns nothing.
+                let _ = reply.send(Err(RaftError::UnsupportedVersion { operation }));
+            }
+            Command::TriggerSnapshot { reply } => self.trigger_snapshot(reply, now),
+            Command::QuorumStateSnapshot { reply } => {
+                let _ = reply.send(self.quorum_state(now));
+            }
+            Command::MetadataFetch {
+                fetch_offset,
+                max_size,
+                replica,
+                reply,
+            } => self.metadata_fetch(fetch_offset, max_size, replica, reply),
+            #[cfg(test)]
+            Command::TestAppendAndCommit { records, reply } => self.proposals.wait(Proposal::Change {
+                records,
+                expected: None,
+                waiter: Waiter::Test(reply),
+            }),
+            Command::Shutdown => {
+                let timeout = self.config.core.shutdown_timeout;
+                self.step(Event::Shutdown { timeout }, now);
+            }
+            Command::Halt => self.end(Ok(())),
+        }
+    }
+
+    fn handle_inbound(&mut self, inbound: Inbound, now: Time) {
+        let (api, body, version, listener, sender) = inbound.into_parts();
+        let reply = self.replies.next_id();
+        let origin = Origin {
+            listener: &listener,
+            reply,
+            local: self.config.core.local,
+        };
+        // What cannot be decoded drops the sender, which closes the connection.
+        if let Ok((event, echo)) = decode_request(&self.config.topic, api, &body, version, &origin) {
+            self.replies.park(reply, api, version, echo, sender);
+            self.step(event, now);
+        }
+    }
+
+    fn handle_response(&mut self, api: PeerApi, response: &PeerResponse, now: Time) {
+        match decode_response(&self.config.topic, api, response, &mut self.payloads) {
+            Ok(event) => {
+                if let Event::ReceiveFetchResponse {
+                    answer,
+                    high_watermark,
+                    records,
+                    ..
+                } = &event
+                {
+                    if answer.error == kraft_core::ErrorCode::None {
+                        self.applied.heard(*high_watermark);
+                    }
+                    if *records == FetchedRecords::Corrupt {
+                        warn!(peer = response.from.id.0, "fetched records fail their checks");
+                    }
+                }
+                self.step(event, now);
+            }
+            Err(error) => {
+                warn!(peer = response.from.id.0, ?api, %error, "an answer cannot be decoded");
+                self.request_failed(response.request, RequestFault::Malformed, now);
+            }
+        }
+    }
+
+    fn request_failed(&mut self, request: RequestId, fault: RequestFault, now: Time) {
+        self.step(Event::RequestFailed { request, fault }, now);
+    }
+
+    fn answer_api_versions(
+        &mut self,
+        version: i16,
+        body: &bytes::Bytes,
+        reply: tokio::sync::oneshot::Sender<bytes::Bytes>,
+    ) {
+        let apis = codec::api_versions::served(self.machine.apis());
+        let level =
+            codec::api_versions::kraft_version(self.config.core.kraft_versions, self.replica.kraft_version());
+        let features = self.machine.features();
+        match codec::api_versions::answer(version, body, &apis, features, level) {
+            Some(Ok(body)) => {
+                let _ = reply.send(body);
+            }
+            Some(Err(error)) => warn!(%error, "ApiVersions cannot be answered"),
+            None => {}
+        }
+    }
+
+    fn durable(&mut self, up_to: Ticket, now: Time) {
+        self.durable = self.durable.max(up_to);
+        self.index.complete(up_to);
+        self.release_held(now);
+        self.step(Event::Durable { up_to }, now);
+        self.read_installed(up_to);
+    }
+
+    /// One event of the outside, and everything that follows from it inside.
+    fn step(&mut self, event: Event, now: Time) {
+        self.events.push_back(event);
+        self.step_consequences(now);
+    }
+
+    fn step_consequences(&mut self, now: Time) {
+        let mut actions = Vec::new();
+        while let Some(event) = self.events.pop_front() {
+            self.replica.step(event, &self.index, now, &mut actions);
+            for action in actions.drain(..) {
+                self.perform(action, now);
+            }
+            if cfg!(debug_assertions) {
+                self.replica.check_invariants(&self.index);
+            }
+        }
+    }
+
+    fn end(&mut self, how: Result<(), NodeError>) {
+        self.ended.get_or_insert(how);
+    }
+
+    fn next_turn(&self, now: Time) -> Option<Instant> {
+        if self.has_more_to_apply() {
+            return Some(now.mono);
+        }
+        let poll = self.proposals.leading().and_then(|_| self.machine.next_poll());
+        [self.replica.next_deadline(), poll].into_iter().flatten().min()
+    }
+
+    fn log_end(&self) -> i64 {
+        self.index.end().last_offset
+    }
+}

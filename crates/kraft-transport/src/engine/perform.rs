@@ -1,0 +1,235 @@
+//! The core's actions, performed.
+
+use super::{Engine, batches, payloads::Payload};
+use crate::{
+    error::NodeError,
+    network::{Network, OutboundRequest},
+    storage::Storage,
+};
+use kraft_core::{
+    Action, Answer, AppendPayload, BatchInfo, DiskOp, Event, NodeId, PayloadId, ReplyId, StateMachine,
+    Ticket, Time,
+};
+use kraft_log::StorageOp;
+use tracing::{error, info, warn};
+
+/// An action that waits for a ticket.
+#[derive(Debug)]
+pub(super) enum Held {
+    /// A request to a peer.
+    Send(OutboundRequest),
+    /// An answer, with the number of truncations when it was decided.
+    Reply {
+        reply: ReplyId,
+        answer: Answer,
+        truncations: u64,
+    },
+}
+
+impl<S, L, N> Engine<S, L, N>
+where
+    S: StateMachine,
+    L: Storage,
+    N: Network,
+{
+    /// Performs an action, or holds it back until its ticket is durable.
+    pub(super) fn perform(&mut self, action: Action, now: Time) {
+        match action {
+            Action::Disk { ticket, op } => self.submit(ticket, op, now),
+            Action::Send {
+                request,
+                to,
+                endpoint,
+                body,
+                after,
+            } => {
+                let request = OutboundRequest {
+                    request,
+                    to,
+                    endpoint,
+                    body,
+                };
+                self.perform_after(after, Held::Send(request));
+            }
+            Action::Reply { reply, answer, after } => {
+                let truncations = self.truncations;
+                self.perform_after(
+                    after,
+                    Held::Reply {
+                        reply,
+                        answer,
+                        truncations,
+                    },
+                );
+            }
+            Action::Accept { reply, base, epoch } => self.proposals.accepted(reply, base, epoch),
+            Action::Refuse { reply, reason } => self.proposals.refused(reply, reason),
+            Action::Outcome { reply, outcome } => self.proposals.outcome(reply, outcome),
+            Action::Commit { high_watermark } => self.applied.commit(high_watermark),
+            Action::Transition {
+                role,
+                epoch,
+                leader,
+                reason,
+            } => {
+                let leader = leader.unwrap_or(NodeId::NONE).0;
+                info!(?role, epoch = epoch.0, leader, "{reason}");
+            }
+            Action::Lead { epoch, applied } => self.proposals.lead_after(epoch, applied),
+            Action::Unlead => {
+                if self.proposals.unlead() {
+                    self.machine.unlead();
+                }
+            }
+            Action::Discard { payload } => self.payloads.discard(payload),
+            // The pieces so far are replaced by the first piece of the next download, or removed at the next start.
+            Action::AbandonSnapshot { snapshot } => {
+                warn!(
+                    end_offset = snapshot.end_offset,
+                    epoch = snapshot.epoch.0,
+                    "gave up a snapshot download"
+                );
+            }
+            Action::ShutdownComplete { timed_out } => {
+                info!(timed_out, "graceful shutdown complete");
+                self.end(Ok(()));
+            }
+            Action::Fatal { reason } => {
+                error!("{reason}");
+                self.end(Err(NodeError::Contradiction { reason }));
+            }
+        }
+    }
+
+    /// Performs what waited for tickets that are durable now.
+    pub(super) fn release_held(&mut self, now: Time) {
+        while let Some(entry) = self.held.first_entry() {
+            if *entry.key() > self.durable {
+                break;
+            }
+            for held in entry.remove() {
+                self.perform_held(held);
+            }
+        }
+        self.step_consequences(now);
+    }
+
+    fn perform_after(&mut self, after: Ticket, held: Held) {
+        if after <= self.durable {
+            self.perform_held(held);
+        } else {
+            self.held.entry(after).or_default().push(held);
+        }
+    }
+
+    fn perform_held(&mut self, held: Held) {
+        match held {
+            Held::Send(request) => {
+                let number = request.request;
+                if let Err(fault) = self.network.send(request) {
+                    self.events.push_back(Event::RequestFailed {
+                        request: number,
+                        fault,
+                    });
+                }
+            }
+            Held::Reply {
+                reply,
+                answer,
+                truncations,
+            } => self.reply(reply, answer, truncations),
+        }
+    }
+
+    fn submit(&mut self, ticket: Ticket, op: DiskOp, now: Time) {
+        let op = match op {
+            DiskOp::Append {
+                base,
+                batches,
+                payload,
+            } => match self.append(base, batches, payload, now) {
+                Ok(op) => op,
+                Err(reason) => return self.end(Err(NodeError::Contradiction { reason })),
+            },
+            DiskOp::Truncate { to } => {
+                self.truncations += 1;
+                info!(to, "the log is cut");
+                StorageOp::Truncate { to }
+            }
+            DiskOp::SnapshotChunk {
+                snapshot,
+                position,
+                payload,
+                last,
+            } => StorageOp::SnapshotChunk {
+                snapshot,
+                position,
+                bytes: self.take_chunk(payload),
+                last,
+            },
+            DiskOp::TruncateFully { snapshot } => {
+                self.truncations += 1;
+                info!(
+                    end_offset = snapshot.end_offset,
+                    epoch = snapshot.epoch.0,
+                    "the log is replaced by a snapshot"
+                );
+                self.snapshots.installing(ticket, snapshot);
+                StorageOp::TruncateFully { snapshot }
+            }
+            DiskOp::StoreElection(state) => StorageOp::StoreElection(state),
+            DiskOp::StartEpoch { epoch, start } => StorageOp::StartEpoch { epoch, start },
+        };
+        self.index.submit(ticket, &op, now.mono);
+        self.storage.submit(ticket, op);
+    }
+
+    fn append(
+        &mut self,
+        base: i64,
+        mut infos: Vec<BatchInfo>,
+        payload: AppendPayload,
+        now: Time,
+    ) -> Result<StorageOp, String> {
+        let own = |infos: &mut Vec<BatchInfo>, encoded: Result<bytes::Bytes, kraft_wire::EncodeError>| {
+            let bytes = encoded.map_err(|error| format!("a batch cannot be encoded: {error}"))?;
+            let [info] = infos.as_mut_slice() else {
+                return Err(format!("{} batches of one payload", infos.len()));
+            };
+            info.bytes = u32::try_from(bytes.len()).map_err(|error| error.to_string())?;
+            Ok(bytes)
+        };
+        let epoch = infos.first().map(|info| info.epoch).unwrap_or_default();
+        let batches = match payload {
+            AppendPayload::Proposal(id) => {
+                let Payload::Values(values) = self.payloads.take(id) else {
+                    unreachable!("the payload of a proposal holds values");
+                };
+                own(&mut infos, batches::data_batch(&values, base, epoch, now.wall_ms))?
+            }
+            AppendPayload::Fetched(id) => {
+                let Payload::Batches(fetched) = self.payloads.take(id) else {
+                    unreachable!("the payload of a Fetch answer holds batches");
+                };
+                batches::selected(&fetched, &infos)
+            }
+            AppendPayload::Control {
+                records,
+                timestamp_ms,
+            } => own(
+                &mut infos,
+                batches::own_control_batch(&records, base, epoch, timestamp_ms),
+            )?,
+        };
+        Ok(StorageOp::Append { batches, infos })
+    }
+
+    fn take_chunk(&mut self, payload: PayloadId) -> bytes::Bytes {
+        match self.payloads.take(payload) {
+            Payload::Chunk(bytes) => bytes,
+            Payload::Values(_) | Payload::Batches(_) => {
+                unreachable!("the payload of a FetchSnapshot answer holds a piece of a snapshot")
+            }
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! Whoever waits for an answer, and the reads that answers wait for.
+
+use super::{Engine, batches};
+use crate::{
+    codec::{Echo, encode_answer},
+    error::NodeError,
+    network::Network,
+    peer_api::PeerApi,
+    storage::{ReadId, ReadOutcome, ReadRequest, Storage},
+    views::MetadataFetchSlice,
+};
+use bytes::Bytes;
+use kraft_core::{
+    Answer, ErrorCode, Event, FetchPlan, Instant, LogView, ReplicaKey, ReplyId, SnapshotId, SnapshotWindow,
+    StateMachine, Time,
+};
+use std::{collections::BTreeMap, time::Duration};
+use tokio::sync::oneshot;
+use tracing::{debug, warn};
+
+/// A peer that waits for an answer.
+#[derive(Debug)]
+pub(super) struct Caller {
+    api: PeerApi,
+    version: i16,
+    echo: Echo,
+    sender: oneshot::Sender<Bytes>,
+}
+
+/// What a read is for.
+#[derive(Debug)]
+enum Purpose {
+    /// Its bytes complete an answer.
+    Answer {
+        caller: Caller,
+        answer: Answer,
+        truncations: u64,
+    },
+    /// Its bytes complete a slice for an observer.
+    Slice {
+        slice: MetadataFetchSlice,
+        reply: oneshot::Sender<MetadataFetchSlice>,
+    },
+    /// Its batches are applied.
+    Apply,
+    /// The snapshot is loaded into the state machine. One that was just installed is also told to the core.
+    Load { snapshot: SnapshotId, installed: bool },
+}
+
+/// Callers and reads.
+#[derive(Debug, Default)]
+pub(super) struct Replies {
+    next_reply: u64,
+    next_read: u64,
+    callers: BTreeMap<ReplyId, Caller>,
+    reads: BTreeMap<ReadId, Purpose>,
+    looked_for_gone: Instant,
+}
+
+impl Replies {
+    pub(super) fn next_id(&mut self) -> ReplyId {
+        self.next_reply += 1;
+        ReplyId(self.next_reply)
+    }
+
+    pub(super) fn park(
+        &mut self,
+        reply: ReplyId,
+        api: PeerApi,
+        version: i16,
+        echo: Echo,
+        sender: oneshot::Sender<Bytes>,
+    ) {
+        let caller = Caller {
+            api,
+            version,
+            echo,
+            sender,
+        };
+        self.callers.insert(reply, caller);
+    }
+
+    fn read_for(&mut self, purpose: Purpose) -> ReadId {
+        self.next_read += 1;
+        let read = ReadId(self.next_read);
+        self.reads.insert(read, purpose);
+        read
+    }
+}
+
+impl<S, L, N> Engine<S, L, N>
+where
+    S: StateMachine,
+    L: Storage,
+    N: Network,
+{
+    /// Answers a caller: at once where the bytes are at hand, else when they have been read.
+    pub(super) fn reply(&mut self, reply: ReplyId, answer: Answer, truncations: u64) {
+        // The caller may have gone in the meantime.
+        let Some(caller) = self.replies.callers.remove(&reply) else {
+            return;
+        };
+        match &answer {
+            Answer::Fetch {
+                plan: FetchPlan::Read { from, max_bytes },
+                ..
+            } => {
+                let (from, max_bytes) = (*from, limited(*max_bytes));
+                if truncations != self.truncations {
+                    self.send_answer(caller, &truncated(answer), Bytes::new());
+                } else if from >= self.log_end() {
+                    self.send_answer(caller, &answer, Bytes::new());
+                } else if let Some(bytes) = self.index.recent(from, max_bytes as usize) {
+                    self.send_answer(caller, &answer, bytes);
+                } else {
+                    let read = self.replies.read_for(Purpose::Answer {
+                        caller,
+                        answer,
+                        truncations,
+                    });
+                    let request = ReadRequest::Batches {
+                        from,
+                        max_bytes,
+                        up_to: i64::MAX,
+                    };
+                    self.storage.read(read, request);
+                }
+            }
+            Answer::FetchSnapshot {
+                window: Some(window), ..
+            } if window.max_bytes > 0 => {
+                let window = SnapshotWindow {
+                    max_bytes: window.max_bytes.min(ANSWER_BYTES_MAX),
+                    ..*window
+                };
+                let read = self.replies.read_for(Purpose::Answer {
+                    caller,
+                    answer,
+                    truncations,
+                });
+                self.storage.read(read, ReadRequest::Window(window));
+            }
+            Answer::TopLevel(_)
+            | Answer::Vote { .. }
+            | Answer::BeginQuorumEpoch(_)
+            | Answer::EndQuorumEpoch(_)
+            | Answer::Fetch { .. }
+            | Answer::FetchSnapshot { .. }
+            | Answer::UpdateRaftVoter(_)
+            | Answer::DescribeQuorum(_) => self.send_answer(caller, &answer, Bytes::new()),
+        }
+    }
+
+    /// Tells the core of callers that wait no more. Looking costs something for each of them, so it is not done in
+    /// every turn.
+    pub(super) fn forget_callers(&mut self, now: Time) {
+        if now.mono < self.replies.looked_for_gone.after(GONE_INTERVAL) {
+            return;
+        }
+        self.replies.looked_for_gone = now.mono;
+        let callers = self.replies.callers.iter();
+        let gone: Vec<ReplyId> = callers
+            .filter(|(_, caller)| caller.sender.is_closed())
+            .map(|(reply, _)| *reply)
+            .collect();
+        for reply in gone {
+            self.replies.callers.remove(&reply);
+            self.step(Event::CallerGone { reply }, now);
+        }
+    }
+
+    /// Committed batches for an observer.
+    pub(super) fn metadata_fetch(
+        &mut self,
+        fetch_offset: i64,
+        max_size: u64,
+        replica: Option<ReplicaKey>,
+        reply: oneshot::Sender<MetadataFetchSlice>,
+    ) {
+        debug!(
+            fetch_offset,
+            replica = replica.map(|key| key.id.0),
+            "metadata fetch"
+        );
+        let committed = self.replica.high_watermark();
+        let slice = MetadataFetchSlice {
+            records: Bytes::new(),
+            snapshot_id: None,
+            log_start_offset: self.index.start(),
+            high_watermark: committed.unwrap_or(-1),
+            quorum_high_watermark: self.applied.quorum_high_watermark(),
+        };
+        let slice = if fetch_offset < self.index.start() {
+            MetadataFetchSlice {
+                snapshot_id: self.index.latest_snapshot(),
+                ..slice
+            }
+        } else if committed.is_some_and(|committed| fetch_offset < committed) {
+            let max_bytes = limited(i32::try_from(max_size).unwrap_or(i32::MAX));
+            let up_to = slice.high_watermark;
+            let recent = self.index.recent_until(fetch_offset, max_bytes as usize, up_to);
+            let Some(records) = recent else {
+                let read = self.replies.read_for(Purpose::Slice { slice, reply });
+                let request = ReadRequest::Batches {
+                    from: fetch_offset,
+                    max_bytes,
+                    up_to,
+                };
+                return self.storage.read(read, request);
+            };
+            MetadataFetchSlice { records, ..slice }
+        } else {
+            slice
+        };
+        // A caller that is gone needs no answer.
+        let _ = reply.send(slice);
+    }
+
+    /// Starts to read committed batches for the state machine.
+    pub(super) fn read_to_apply(&mut self, from: i64, max_bytes: u32, up_to: i64) {
+        let read = self.replies.read_for(Purpose::Apply);
+        let request = ReadRequest::Batches {
+            from,
+            max_bytes,
+            up_to,
+        };
+        self.storage.read(read, request);
+    }
+
+    /// Starts to read a snapshot for the state machine.
+    pub(super) fn read_to_load(&mut self, snapshot: SnapshotId, installed: bool) {
+        let read = self.replies.read_for(Purpose::Load { snapshot, installed });
+        self.storage.read(read, ReadRequest::Snapshot(snapshot));
+    }
+
+    /// What a read gave, put to its purpose.
+    pub(super) fn read_done(&mut self, read: ReadId, outcome: ReadOutcome, now: Time) {
+        let Some(purpose) = self.replies.reads.remove(&read) else {
+            return;
+        };
+        if let ReadOutcome::Failed { reason } = outcome {
+            // What cannot be read is never taken for absent, whoever asked.
+            return self.end(Err(NodeError::Storage { reason }));
+        }
+        match purpose {
+            Purpose::Answer {
+                caller,
+                answer,
+                truncations,
+            } => {
+                let bytes = match outcome {
+                    ReadOutcome::Batches(bytes) | ReadOutcome::Window(bytes) => Some(bytes),
+                    ReadOutcome::Snapshot(_) | ReadOutcome::Gone | ReadOutcome::Failed { .. } => None,
+                };
+                match bytes.filter(|_| truncations == self.truncations) {
+                    Some(bytes) => self.send_answer(caller, &answer, bytes),
+                    None => self.send_answer(caller, &truncated(answer), Bytes::new()),
+                }
+            }
+            Purpose::Slice { mut slice, reply } => {
+                if let ReadOutcome::Batches(records) = outcome {
+                    slice.records = records;
+                }
+                let _ = reply.send(slice);
+            }
+            Purpose::Apply => {
+                let batches = match outcome {
+                    ReadOutcome::Batches(batches) => Some(batches),
+                    ReadOutcome::Window(_)
+                    | ReadOutcome::Snapshot(_)
+                    | ReadOutcome::Gone
+                    | ReadOutcome::Failed { .. } => None,
+                };
+                self.applied.read_ended();
+                if let Some(batches) = batches {
+                    self.apply_read(batches);
+                }
+            }
+            Purpose::Load { snapshot, installed } => {
+                self.applied.read_ended();
+                match outcome {
+                    ReadOutcome::Snapshot(contents) => {
+                        self.load_snapshot(snapshot, contents, installed, now);
+                    }
+                    // A newer one may have replaced it; the next turn looks.
+                    ReadOutcome::Gone
+                    | ReadOutcome::Batches(_)
+                    | ReadOutcome::Window(_)
+                    | ReadOutcome::Failed { .. } => {
+                        warn!(
+                            end_offset = snapshot.end_offset,
+                            "a snapshot is gone before it was loaded"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    fn send_answer(&self, caller: Caller, answer: &Answer, bytes: Bytes) {
+        let encoded = encode_answer(
+            &self.config.topic,
+            caller.api,
+            caller.version,
+            answer,
+            &caller.echo,
+            bytes,
+        );
+        match encoded {
+            // A caller that is gone needs no answer.
+            Ok(body) => drop(caller.sender.send(body)),
+            Err(error) => {
+                warn!(api = ?caller.api, version = caller.version, %error, "an answer cannot be encoded")
+            }
+        }
+    }
+}
+
+/// The log, or the snapshot, is not any more what the answer was decided on.
+fn truncated(answer: Answer) -> Answer {
+    match answer {
+        Answer::Fetch {
+            mut partition,
+            log_start,
+            ..
+        } => {
+            partition.error = ErrorCode::NotLeaderOrFollower;
+            Answer::Fetch {
+                partition,
+                high_watermark: -1,
+                log_start,
+                plan: FetchPlan::Empty,
+            }
+        }
+        Answer::FetchSnapshot { mut partition, .. } => {
+            partition.error = ErrorCode::SnapshotNotFound;
+            Answer::FetchSnapshot {
+                partition,
+                window: None,
+            }
+        }
+        other => other,
+    }
+}
+
+fn limited(max_bytes: i32) -> u32 {
+    u32::try_from(max_bytes.clamp(0, ANSWER_BYTES_MAX)).expect("the number is not negative")
+}
+
+/// What one answer carries at most, unless a single batch is larger. A peer that asks for more asks again.
+const ANSWER_BYTES_MAX: i32 = batches::BATCH_BYTES_MAX as i32;
+
+/// How often callers are looked after.
+const GONE_INTERVAL: Duration = Duration::from_millis(100);

@@ -1,0 +1,118 @@
+//! Snapshots that are installed, and snapshots that are written.
+
+use super::Engine;
+use crate::{
+    error::RaftError,
+    network::Network,
+    storage::{SnapshotJob, SnapshotOutcome, Storage},
+};
+use kraft_core::{LogView, SnapshotId, StateMachine, Ticket, Time};
+use tokio::sync::oneshot;
+use tracing::{info, warn};
+
+/// Snapshots under way.
+#[derive(Debug, Default)]
+pub(super) struct Snapshots {
+    /// A fetched snapshot that replaces the log with this ticket, until it is loaded.
+    installing: Option<(Ticket, SnapshotId)>,
+    /// Whether it is being read.
+    reading: bool,
+    /// Those who wait for the snapshot that is being written.
+    waiting: Vec<oneshot::Sender<Result<(), RaftError>>>,
+}
+
+impl Snapshots {
+    pub(super) fn installing(&mut self, ticket: Ticket, snapshot: SnapshotId) {
+        self.installing = Some((ticket, snapshot));
+        self.reading = false;
+    }
+
+    pub(super) fn is_installing(&self) -> bool {
+        self.installing.is_some()
+    }
+
+    pub(super) fn installed(&mut self, snapshot: SnapshotId) {
+        if self
+            .installing
+            .is_some_and(|(_, installing)| installing == snapshot)
+        {
+            self.installing = None;
+        }
+    }
+}
+
+impl<S, L, N> Engine<S, L, N>
+where
+    S: StateMachine,
+    L: Storage,
+    N: Network,
+{
+    /// Reads a snapshot once it has replaced the log.
+    pub(super) fn read_installed(&mut self, up_to: Ticket) {
+        if let Some((ticket, snapshot)) = self.snapshots.installing
+            && ticket <= up_to
+            && !self.snapshots.reading
+        {
+            self.snapshots.reading = true;
+            self.read_to_load(snapshot, true);
+        }
+    }
+
+    /// Starts a snapshot of the state machine, or joins the one that is being written.
+    pub(super) fn trigger_snapshot(&mut self, reply: oneshot::Sender<Result<(), RaftError>>, now: Time) {
+        if !self.snapshots.waiting.is_empty() {
+            return self.snapshots.waiting.push(reply);
+        }
+        let snapshot = SnapshotId {
+            end_offset: self.applied.next(),
+            epoch: self.applied.epoch(),
+        };
+        if self.index.latest_snapshot() == Some(snapshot) && snapshot != SnapshotId::BOOTSTRAP {
+            // Nothing has happened since. Callers that are gone learn nothing.
+            let _ = reply.send(Ok(()));
+            return;
+        }
+        let refuse = |reason: &str| {
+            Err(RaftError::NoSnapshot {
+                reason: reason.to_owned(),
+            })
+        };
+        if snapshot.end_offset == 0 {
+            let _ = reply.send(refuse("nothing is committed"));
+            return;
+        }
+        let Some(values) = self.machine.snapshot() else {
+            let _ = reply.send(refuse("the state machine is in the middle of a transaction"));
+            return;
+        };
+        let last = snapshot.end_offset - 1;
+        let kraft_version = self.replica.kraft_version_at(last);
+        let voters = self.replica.voters_at(last).filter(|_| kraft_version > 0);
+        self.snapshots.waiting.push(reply);
+        self.storage.write_snapshot(SnapshotJob {
+            snapshot,
+            last_contained_timestamp_ms: self.applied.timestamp_ms(),
+            wall_ms: now.wall_ms,
+            kraft_version,
+            voters: voters.cloned(),
+            values: Box::new(values),
+        });
+    }
+
+    pub(super) fn snapshot_written(&mut self, snapshot: SnapshotId, outcome: SnapshotOutcome) {
+        let result = match outcome {
+            SnapshotOutcome::Written { size } => {
+                info!(end_offset = snapshot.end_offset, size, "snapshot written");
+                self.index.snapshot_stored(snapshot, size);
+                Ok(())
+            }
+            SnapshotOutcome::Failed { reason } => {
+                warn!(end_offset = snapshot.end_offset, %reason, "snapshot not written");
+                Err(RaftError::NoSnapshot { reason })
+            }
+        };
+        for reply in self.snapshots.waiting.drain(..) {
+            let _ = reply.send(result.clone());
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The threads that touch the disk: one writes the log, one reads, one writes a snapshot when there is one to write.
+
+use crate::{
+    command::{Command, CommandSender},
+    storage::{ReadId, ReadRequest, SnapshotJob, Storage, perform_read, perform_snapshot},
+};
+use kraft_core::{Event, StateMachine, Ticket};
+use kraft_fs::FileSystem;
+use kraft_log::{LogReader, LogWriter, StorageOp};
+use std::{
+    collections::VecDeque,
+    io,
+    sync::{Arc, Condvar, Mutex, MutexGuard, mpsc},
+    thread::{self, JoinHandle},
+};
+use tracing::error;
+
+/// The storage of a running node: queues, with a thread at the end of each.
+pub(crate) struct ThreadedStorage<S: StateMachine, F: FileSystem> {
+    log: Arc<LogQueue>,
+    reads: mpsc::Sender<(ReadId, ReadRequest)>,
+    reader: LogReader<F>,
+    commands: CommandSender<S>,
+}
+
+/// The log thread, for whoever ends the node.
+pub(crate) struct LogThread {
+    queue: Arc<LogQueue>,
+    thread: JoinHandle<()>,
+}
+
+/// Operations for the log thread. The core bounds them: one Fetch answer at a time, proposals up to a sum of bytes.
+#[derive(Default)]
+struct LogQueue {
+    state: Mutex<LogState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct LogState {
+    ops: VecDeque<(Ticket, StorageOp)>,
+    ending: Option<Ending>,
+}
+
+/// How the log thread ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It does what is queued and closes the log.
+    Close,
+    /// It leaves everything as it is, as a killed process does.
+    Abandon,
+}
+
+impl<S, F> ThreadedStorage<S, F>
+where
+    S: StateMachine + 'static,
+    F: FileSystem,
+    Command<S>: Send,
+{
+    /// Starts the threads.
+    ///
+    /// # Errors
+    /// The operating system gives no thread.
+    pub(crate) fn start(
+        writer: LogWriter<F>,
+        reader: LogReader<F>,
+        commands: CommandSender<S>,
+    ) -> io::Result<(Self, LogThread)> {
+        let queue = Arc::new(LogQueue::default());
+        let thread = {
+            let (queue, commands) = (Arc::clone(&queue), commands.clone());
+            spawn("kraft-log", move || write_log(writer, &queue, &commands))?
+        };
+        let (reads, requests) = mpsc::channel::<(ReadId, ReadRequest)>();
+        {
+            let (reader, commands) = (reader.clone(), commands.clone());
+            spawn("kraft-read", move || {
+                for (read, request) in requests {
+                    let outcome = perform_read(&reader, request);
+                    if commands
+                        .blocking_send(Command::ReadDone { read, outcome })
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            })?;
+        }
+        let storage = Self {
+            log: Arc::clone(&queue),
+            reads,
+            reader,
+            commands,
+        };
+        Ok((storage, LogThread { queue, thread }))
+    }
+}
+
+impl<S, F> Storage for ThreadedStorage<S, F>
+where
+    S: StateMachine + 'static,
+    F: FileSystem,
+    Command<S>: Send,
+{
+    fn submit(&mut self, ticket: Ticket, op: StorageOp) {
+        self.log.lock().ops.push_back((ticket, op));
+        self.log.changed.notify_one();
+    }
+
+    fn read(&mut self, read: ReadId, request: ReadRequest) {
+        // The thread ends only when the engine is gone.
+        let _ = self.reads.send((read, request));
+    }
+
+    fn write_snapshot(&mut self, job: SnapshotJob) {
+        let (reader, commands) = (self.reader.clone(), self.commands.clone());
+        let snapshot = job.snapshot;
+        let started = spawn("kraft-snapshot", move || {
+            let outcome = perform_snapshot(&reader, job);
+            // An engine that is gone needs no answer.
+            let _ = commands.blocking_send(Command::SnapshotWritten { snapshot, outcome });
+        });
+        if let Err(error) = started {
+            error!(%error, "no thread for a snapshot");
+        }
+    }
+}
+
+impl LogThread {
+    /// Ends the thread and waits for it. Blocks.
+    pub(crate) fn end(self, ending: Ending) {
+        self.queue.lock().ending = Some(ending);
+        self.queue.changed.notify_one();
+        if self.thread.join().is_err() {
+            error!("the log thread has panicked");
+        }
+    }
+}
+
+impl LogQueue {
+    fn lock(&self) -> MutexGuard<'_, LogState> {
+        self.state
+            .lock()
+            .expect("nobody panics while holding the queue of the log thread")
+    }
+
+    /// Moves what is queued to `ops`, waiting for it if there is nothing yet. Says how to end once there is no more.
+    fn take(&self, ops: &mut VecDeque<(Ticket, StorageOp)>) -> Option<Ending> {
+        let mut state = self.lock();
+        loop {
+            if state.ending == Some(Ending::Abandon) {
+                return state.ending;
+            }
+            ops.append(&mut state.ops);
+            if !ops.is_empty() {
+                return None;
+            }
+            if state.ending.is_some() {
+                return state.ending;
+            }
+            state = self
+                .changed
+                .wait(state)
+                .expect("nobody panics while holding the queue of the log thread");
+        }
+    }
+}
+
+/// What is queued while a round is being synced goes into the next one: that is the group commit.
+fn write_log<S: StateMachine, F: FileSystem>(
+    mut writer: LogWriter<F>,
+    queue: &LogQueue,
+    commands: &CommandSender<S>,
+) {
+    let mut ops = VecDeque::new();
+    let ending = loop {
+        if let Some(ending) = queue.take(&mut ops) {
+            break ending;
+        }
+        let command = match writer.run_round(&mut ops) {
+            Ok(up_to) => Command::Event(Event::Durable { up_to }),
+            Err(error) => {
+                error!(%error, "storage failed");
+                let reason = error.to_string();
+                // An engine that is gone needs no answer.
+                let _ = commands.blocking_send(Command::StorageFailed { reason });
+                return;
+            }
+        };
+        if commands.blocking_send(command).is_err() && queue.lock().ending.is_none() {
+            return;
+        }
+    };
+    match ending {
+        Ending::Close => {
+            if let Err(error) = writer.close() {
+                error!(%error, "the log could not be closed");
+            }
+        }
+        Ending::Abandon => {}
+    }
+}
+
+fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .stack_size(STACK_BYTES)
+        .spawn(run)
+}
+
+const STACK_BYTES: usize = 1024 * 1024;

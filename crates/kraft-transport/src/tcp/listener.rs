@@ -1,0 +1,338 @@
+//! The controller listener: connections in, commands to the engine, answers in order.
+
+use super::frame::{Budget, FrameError, read_frame};
+use crate::{
+    codec::api_versions,
+    command::{Command, CommandSender},
+    inbound::Inbound,
+    peer_api::PeerApi,
+    views::MetadataFetchSlice,
+};
+use bytes::{Buf, Bytes};
+use kraft_core::{NodeId, ReplicaKey, StateMachine, state_machine::HandledApi};
+use kraft_wire::{
+    ApiKey, EncodeError, Message,
+    frame::decode_request_header,
+    message::{self as m, RequestHeader},
+};
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use thiserror::Error;
+use tokio::{
+    io::AsyncWriteExt,
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, oneshot, watch},
+    time::timeout,
+};
+use tracing::{debug, warn};
+
+/// What a listener gives its connections at most.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenerLimits {
+    /// The largest frame: Kafka's `socket.request.max.bytes`.
+    pub request_bytes_max: usize,
+    /// What the large frames of all connections together may take.
+    pub request_bytes_total: usize,
+    /// Connections at the same time.
+    pub connections_max: usize,
+    /// A connection without a byte for so long is closed: Kafka's `connections.max.idle.ms`.
+    pub idle: Duration,
+}
+
+impl Default for ListenerLimits {
+    fn default() -> Self {
+        Self {
+            request_bytes_max: 100 * 1024 * 1024,
+            request_bytes_total: 128 * 1024 * 1024,
+            connections_max: 4096,
+            idle: Duration::from_secs(600),
+        }
+    }
+}
+
+/// A bound listener.
+#[derive(Debug)]
+pub struct Listener {
+    socket: TcpListener,
+    name: Arc<str>,
+    limits: ListenerLimits,
+}
+
+impl Listener {
+    /// Binds `address`; port 0 takes a free one.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub async fn bind(name: &str, address: (&str, u16), limits: ListenerLimits) -> io::Result<Self> {
+        let host = if address.0.is_empty() {
+            "0.0.0.0"
+        } else {
+            address.0
+        };
+        Ok(Self {
+            socket: TcpListener::bind((host, address.1)).await?,
+            name: name.into(),
+            limits,
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()
+    }
+
+    /// Accepts connections until `stop` says so or its sender is gone.
+    pub(crate) async fn run<S>(
+        self,
+        commands: CommandSender<S>,
+        machine_apis: Vec<HandledApi>,
+        mut stop: watch::Receiver<bool>,
+    ) where
+        S: StateMachine + 'static,
+        Command<S>: Send,
+    {
+        let permits = Arc::new(Semaphore::new(self.limits.connections_max));
+        let shared = Arc::new(Shared {
+            name: self.name,
+            apis: api_versions::served(machine_apis),
+            commands,
+            budget: Budget::new(self.limits.request_bytes_total),
+            limits: self.limits,
+        });
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.socket.accept() => accepted,
+                _ = stop.wait_for(|stop| *stop) => return,
+            };
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Out of file descriptors, most likely: others have to close first.
+                    warn!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(ACCEPT_BACKOFF).await;
+                    continue;
+                }
+            };
+            let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+                warn!(%peer, "connection refused: as many as there may be are open");
+                continue;
+            };
+            let (shared, mut stop) = (Arc::clone(&shared), stop.clone());
+            tokio::spawn(async move {
+                tokio::select! {
+                    ended = serve(&shared, stream) => match ended {
+                        Ok(()) => debug!(%peer, "connection ended"),
+                        Err(error @ (CloseReason::Io(_) | CloseReason::Idle)) => {
+                            debug!(%peer, %error, "connection ended");
+                        }
+                        Err(CloseReason::Stopped) => {}
+                        Err(error) => warn!(%peer, %error, "connection closed"),
+                    },
+                    _ = stop.wait_for(|stop| *stop) => {}
+                }
+                drop(permit);
+            });
+        }
+    }
+}
+
+/// What the connections of a listener have in common.
+struct Shared<S: StateMachine> {
+    name: Arc<str>,
+    /// Everything that is served, by rising key.
+    apis: Vec<HandledApi>,
+    commands: CommandSender<S>,
+    budget: Budget,
+    limits: ListenerLimits,
+}
+
+/// Why a connection is closed.
+#[derive(Debug, Error)]
+enum CloseReason {
+    #[error("{0}")]
+    Frame(FrameError),
+    #[error("malformed request: {0}")]
+    Header(kraft_wire::frame::FrameError),
+    #[error("api {key} version {version} is not served")]
+    NotServed { key: i16, version: i16 },
+    #[error("malformed body of an api {key} version {version} request")]
+    Body { key: i16, version: i16 },
+    #[error("an answer cannot be written: {0}")]
+    Encode(#[from] EncodeError),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("nothing was sent for too long")]
+    Idle,
+    #[error("the node is ending")]
+    Stopped,
+}
+
+/// Serves one connection. The next request is read when the answer to the last one has been written.
+async fn serve<S>(shared: &Shared<S>, mut stream: TcpStream) -> Result<(), CloseReason>
+where
+    S: StateMachine,
+{
+    stream.set_nodelay(true)?;
+    loop {
+        let reading = read_frame(&mut stream, shared.limits.request_bytes_max, Some(&shared.budget));
+        let frame = match timeout(shared.limits.idle, reading).await {
+            Err(_) => return Err(CloseReason::Idle),
+            Ok(Ok(None)) => return Ok(()),
+            Ok(Ok(Some(frame))) => frame,
+            Ok(Err(FrameError::Io(error))) => return Err(CloseReason::Io(error)),
+            Ok(Err(error)) => return Err(CloseReason::Frame(error)),
+        };
+        let (api, header, reader) =
+            decode_request_header(frame.bytes.clone()).map_err(CloseReason::Header)?;
+        let Some(body) = answer(shared, &stream, api, &header, reader.rest()).await? else {
+            return Ok(());
+        };
+        drop(frame);
+        let writing = write_answer(&mut stream, api, &header, body);
+        match timeout(shared.limits.idle, writing).await {
+            Err(_) => return Err(CloseReason::Idle),
+            Ok(written) => written?,
+        }
+    }
+}
+
+/// The body of the answer; `None` when the caller has gone.
+async fn answer<S: StateMachine>(
+    shared: &Shared<S>,
+    stream: &TcpStream,
+    api: ApiKey,
+    header: &RequestHeader,
+    body: Bytes,
+) -> Result<Option<Bytes>, CloseReason> {
+    let (key, version) = (api.key(), header.request_api_version);
+    let served = shared
+        .apis
+        .iter()
+        .any(|api| api.key == key && (api.min_version..=api.max_version).contains(&version));
+    if !served && api != ApiKey::ApiVersions {
+        return Err(CloseReason::NotServed { key, version });
+    }
+    if api == ApiKey::MetadataFetch {
+        return metadata_fetch(shared, stream, &body, version).await;
+    }
+    let (reply, answer) = oneshot::channel();
+    let command = match PeerApi::from_key(key) {
+        Some(api) => Command::Inbound(Inbound::new(api, body, version, Arc::clone(&shared.name), reply)),
+        None => Command::Request {
+            api: key,
+            version,
+            body,
+            listener: Arc::clone(&shared.name),
+            reply,
+        },
+    };
+    match ask(shared, stream, command, answer).await? {
+        Asked::Answered(body) => Ok(Some(body)),
+        Asked::CallerGone => Ok(None),
+        // The engine drops what it cannot decode; that is where Kafka closes the connection.
+        Asked::Dropped => Err(CloseReason::Body { key, version }),
+    }
+}
+
+async fn metadata_fetch<S: StateMachine>(
+    shared: &Shared<S>,
+    stream: &TcpStream,
+    body: &Bytes,
+    version: i16,
+) -> Result<Option<Bytes>, CloseReason> {
+    let malformed = || CloseReason::Body {
+        key: ApiKey::MetadataFetch.key(),
+        version,
+    };
+    let request = m::MetadataFetchRequest::from_bytes(body, version).map_err(|_| malformed())?;
+    let max_size = u64::try_from(request.max_size).map_err(|_| malformed())?;
+    if request.fetch_offset < 0 {
+        return Err(malformed());
+    }
+    let (reply, answer) = oneshot::channel();
+    let command = Command::MetadataFetch {
+        fetch_offset: request.fetch_offset,
+        max_size,
+        replica: NodeId(request.replica_id)
+            .known()
+            .map(|id| ReplicaKey::new(id, request.replica_directory_id)),
+        reply,
+    };
+    match ask(shared, stream, command, answer).await? {
+        Asked::Answered(slice) => Ok(Some(encode_slice(slice).to_bytes(version)?)),
+        Asked::CallerGone => Ok(None),
+        Asked::Dropped => Err(CloseReason::Stopped),
+    }
+}
+
+fn encode_slice(slice: MetadataFetchSlice) -> m::MetadataFetchResponse {
+    let mut message = m::MetadataFetchResponse {
+        log_start_offset: slice.log_start_offset,
+        high_watermark: slice.high_watermark,
+        quorum_high_watermark: slice.quorum_high_watermark,
+        records: slice.records,
+        ..Default::default()
+    };
+    if let Some(id) = slice.snapshot_id {
+        message.snapshot_id.end_offset = id.end_offset;
+        message.snapshot_id.epoch = id.epoch.0;
+    }
+    message
+}
+
+/// What became of a command.
+enum Asked<T> {
+    /// It was answered.
+    Answered(T),
+    /// The engine let go of it.
+    Dropped,
+    /// The other side closed the connection before.
+    CallerGone,
+}
+
+async fn ask<S: StateMachine, T>(
+    shared: &Shared<S>,
+    stream: &TcpStream,
+    command: Command<S>,
+    mut answer: oneshot::Receiver<T>,
+) -> Result<Asked<T>, CloseReason> {
+    if shared.commands.send(command).await.is_err() {
+        return Err(CloseReason::Stopped);
+    }
+    // A waiting Fetch of which nobody reads the answer is worth knowing of. Bytes of a next request are left alone.
+    let mut byte = [0];
+    tokio::select! {
+        biased;
+        answered = &mut answer => return Ok(answered.map_or(Asked::Dropped, Asked::Answered)),
+        peeked = stream.peek(&mut byte) => {
+            if !matches!(peeked, Ok(1)) {
+                return Ok(Asked::CallerGone);
+            }
+        }
+    }
+    Ok(answer.await.map_or(Asked::Dropped, Asked::Answered))
+}
+
+async fn write_answer(
+    stream: &mut TcpStream,
+    api: ApiKey,
+    header: &RequestHeader,
+    body: Bytes,
+) -> Result<(), CloseReason> {
+    let mut head = vec![0; 4];
+    m::ResponseHeader {
+        correlation_id: header.correlation_id,
+        ..Default::default()
+    }
+    .encode(api.response_header_version(header.request_api_version), &mut head)?;
+    let length = head.len() - 4 + body.len();
+    let length = i32::try_from(length).map_err(|_| EncodeError::TooLong { length })?;
+    head[..4].copy_from_slice(&length.to_be_bytes());
+    stream.write_all_buf(&mut Bytes::from(head).chain(body)).await?;
+    Ok(())
+}
+
+/// Waits so long when no connection can be accepted.
+const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);

@@ -1,0 +1,10 @@
+//! Kafka's framing over TCP: the listener, and connections to peers.
+
+mod client;
+mod frame;
+mod listener;
+mod peers;
+
+pub use client::{CallError, Client};
+pub use listener::{Listener, ListenerLimits};
+pub(crate) use peers::{PeerSettings, Peers};

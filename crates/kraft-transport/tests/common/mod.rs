@@ -1,0 +1,167 @@
+//! What the tests share: a state machine that counts words, and voters.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use kraft_core::{
+    Config, Endpoint, Endpoints, Epoch, Instant, NodeId, ReplicaKey, SnapshotId, StateMachine,
+    SupportedVersions, Time, VoterNode, VoterSet,
+    state_machine::{ApplyFault, CommittedBatch, Handled, NodeView, ProposeError, Provenance, RecordValues},
+};
+use std::{convert::Infallible, sync::Arc, time::Duration};
+use uuid::Uuid;
+
+/// Keeps every value that was committed, in order.
+#[derive(Debug, Clone)]
+pub(crate) struct Words {
+    words: Arc<Vec<String>>,
+    provenance: Provenance,
+    /// Where the newest appended record stands, while leading.
+    speculative: Option<Provenance>,
+}
+
+impl Default for Words {
+    fn default() -> Self {
+        Self {
+            words: Arc::default(),
+            provenance: Provenance {
+                last_offset: -1,
+                last_epoch: Epoch(0),
+            },
+            speculative: None,
+        }
+    }
+}
+
+impl StateMachine for Words {
+    type Record = String;
+    type Image = Arc<Vec<String>>;
+    type Mutation = Infallible;
+    type Snapshot = std::vec::IntoIter<Vec<u8>>;
+
+    fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
+        let words = Arc::make_mut(&mut self.words);
+        words.extend(
+            batch
+                .values
+                .iter()
+                .map(|value| String::from_utf8_lossy(value).into_owned()),
+        );
+        self.provenance = Provenance {
+            last_offset: batch.last,
+            last_epoch: batch.epoch,
+        };
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        id: SnapshotId,
+        _timestamp_ms: i64,
+        values: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<(), ApplyFault> {
+        let words = values.map(|value| String::from_utf8_lossy(value).into_owned());
+        self.words = Arc::new(words.collect());
+        self.provenance = Provenance {
+            last_offset: id.end_offset - 1,
+            last_epoch: id.epoch,
+        };
+        Ok(())
+    }
+
+    fn lead(&mut self, epoch: Epoch, _now: Time) -> Result<Vec<RecordValues>, ApplyFault> {
+        self.speculative = Some(self.provenance);
+        Ok(vec![vec![format!("epoch {epoch}").into_bytes()]])
+    }
+
+    fn unlead(&mut self) {
+        self.speculative = None;
+    }
+
+    fn propose(
+        &mut self,
+        records: Vec<String>,
+        expected: Option<Provenance>,
+    ) -> Result<RecordValues, ProposeError> {
+        let current = self.speculative.unwrap_or(self.provenance);
+        if expected.is_some_and(|expected| expected != current) {
+            return Err(ProposeError::Conflict { current });
+        }
+        Ok(records.into_iter().map(String::into_bytes).collect())
+    }
+
+    fn mutate(&mut self, mutations: Vec<Infallible>, _now: Time) -> Result<RecordValues, ProposeError> {
+        Ok(mutations.into_iter().map(|never| match never {}).collect())
+    }
+
+    fn appended(&mut self, base: i64, epoch: Epoch, values: &[Vec<u8>]) {
+        self.speculative = Some(Provenance {
+            last_offset: base + values.len() as i64 - 1,
+            last_epoch: epoch,
+        });
+    }
+
+    fn poll(&mut self, _now: Time) -> Option<RecordValues> {
+        None
+    }
+
+    fn next_poll(&self) -> Option<Instant> {
+        None
+    }
+
+    fn handle(&mut self, _api: i16, _version: i16, _body: &[u8], _view: NodeView<'_>) -> Handled {
+        Handled::Unsupported
+    }
+
+    fn image(&self) -> Arc<Vec<String>> {
+        Arc::clone(&self.words)
+    }
+
+    fn provenance(&self) -> Provenance {
+        self.provenance
+    }
+
+    fn snapshot(&self) -> Option<std::vec::IntoIter<Vec<u8>>> {
+        let values: Vec<Vec<u8>> = self.words.iter().map(|word| word.clone().into_bytes()).collect();
+        Some(values.into_iter())
+    }
+}
+
+/// Node ids with the ports that they listen on, as a static quorum of this machine.
+pub(crate) fn config(node: i32, ports: &[(i32, u16)]) -> Config {
+    let endpoint = |port: u16| Endpoint {
+        host: "127.0.0.1".to_owned(),
+        port,
+    };
+    let own = ports
+        .iter()
+        .find(|(id, _)| *id == node)
+        .map_or(0, |(_, port)| *port);
+    Config {
+        local: ReplicaKey::new(NodeId(node), Uuid::from_u128(1000 + node as u128)),
+        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+        listeners: Endpoints::single("CONTROLLER", endpoint(own)),
+        default_listener: "CONTROLLER".to_owned(),
+        static_voters: ports
+            .iter()
+            .map(|(id, port)| VoterNode {
+                key: ReplicaKey::without_directory(NodeId(*id)),
+                endpoints: Endpoints::single("CONTROLLER", endpoint(*port)),
+                kraft_versions: SupportedVersions { min: 0, max: 0 },
+            })
+            .collect::<VoterSet>(),
+        bootstrap_servers: Vec::new(),
+        can_become_voter: true,
+        kraft_versions: SupportedVersions { min: 0, max: 1 },
+        election_timeout: Duration::from_millis(300),
+        fetch_timeout: Duration::from_millis(600),
+        election_backoff_max: Duration::from_millis(300),
+        request_timeout: Duration::from_millis(1000),
+        retry_backoff: Duration::from_millis(20),
+        fetch_max_wait: Duration::from_millis(500),
+        fetch_max_bytes: 1024 * 1024,
+        fetch_snapshot_max_bytes: 1024 * 1024,
+        auto_join: false,
+        shutdown_timeout: Duration::from_secs(5),
+        seed: 7 + node as u64,
+    }
+}

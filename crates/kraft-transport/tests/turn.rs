@@ -1,0 +1,331 @@
+//! The engine's turn without a runtime: time is a number, the disk is memory, the log thread runs when it is told to.
+
+mod common;
+
+use common::{Words, config};
+use kraft_core::{Event, Instant, RequestFault, RoleName, Ticket, Time};
+use kraft_fs::{FileSystem, MemFs};
+use kraft_log::{LogOptions, LogReader, LogWriter, StorageOp};
+use kraft_transport::{
+    Command, Engine, EngineConfig, Inbound, Network, OutboundRequest, PeerApi, QueuedCommand, RaftError,
+    ReadId, ReadOutcome, ReadRequest, SnapshotJob, SnapshotOutcome, Storage, SubmitChangeResult,
+    storage::{perform_read, perform_snapshot},
+};
+use std::{collections::VecDeque, path::Path};
+use tokio::sync::oneshot::{self, error::TryRecvError};
+
+/// A disk whose log thread runs when the test says so, and whose reads are done on the spot.
+struct Disk {
+    writer: LogWriter<MemFs>,
+    reader: LogReader<MemFs>,
+    ops: VecDeque<(Ticket, StorageOp)>,
+    done: VecDeque<Command<Words>>,
+}
+
+impl Storage for Disk {
+    fn submit(&mut self, ticket: Ticket, op: StorageOp) {
+        self.ops.push_back((ticket, op));
+    }
+
+    fn read(&mut self, read: ReadId, request: ReadRequest) {
+        let outcome: ReadOutcome = perform_read(&self.reader, request);
+        self.done.push_back(Command::ReadDone { read, outcome });
+    }
+
+    fn write_snapshot(&mut self, job: SnapshotJob) {
+        let snapshot = job.snapshot;
+        let outcome: SnapshotOutcome = perform_snapshot(&self.reader, job);
+        self.done
+            .push_back(Command::SnapshotWritten { snapshot, outcome });
+    }
+}
+
+/// A network on which nobody is.
+#[derive(Default)]
+struct Nobody {
+    asked: Vec<OutboundRequest>,
+}
+
+impl Network for Nobody {
+    fn send(&mut self, request: OutboundRequest) -> Result<(), RequestFault> {
+        self.asked.push(request);
+        Err(RequestFault::Disconnected)
+    }
+}
+
+struct Node {
+    engine: Engine<Words, Disk, Nobody>,
+    now_ms: u64,
+}
+
+impl Node {
+    fn open(fs: &MemFs, voters: &[(i32, u16)]) -> Self {
+        fs.create_dir_all(Path::new("/data"))
+            .expect("memory does not fail");
+        fs.sync_dir(Path::new("/")).expect("memory does not fail");
+        let opened = kraft_log::open(
+            fs.clone(),
+            Path::new("/data/__cluster_metadata-0"),
+            LogOptions::default(),
+        )
+        .expect("the log opens");
+        let storage = Disk {
+            writer: opened.writer,
+            reader: opened.reader,
+            ops: VecDeque::new(),
+            done: VecDeque::new(),
+        };
+        let mut settings = EngineConfig::new(config(1, voters));
+        settings.stopwatch = || Instant(0);
+        let engine = Engine::open(
+            settings,
+            opened.index,
+            opened.recovered,
+            Words::default(),
+            storage,
+            Nobody::default(),
+            time(0),
+        )
+        .expect("the engine opens");
+        Self { engine, now_ms: 0 }
+    }
+
+    fn turn(&mut self, commands: impl IntoIterator<Item = Command<Words>>) {
+        let now = time(self.now_ms);
+        let mut queue: VecDeque<_> = commands
+            .into_iter()
+            .map(|command| QueuedCommand {
+                command,
+                enqueued_at: now.mono,
+            })
+            .collect();
+        let turn = self.engine.turn(&mut queue, now);
+        assert_eq!(turn.ended, None);
+        // What was read on the spot comes back in a turn of its own.
+        let done: Vec<_> = self.engine.storage_mut().done.drain(..).collect();
+        if !done.is_empty() {
+            self.turn(done);
+        }
+    }
+
+    /// The log thread does all it has.
+    fn flush(&mut self) {
+        let disk = self.engine.storage_mut();
+        while !disk.ops.is_empty() {
+            let up_to = disk
+                .writer
+                .run_round(&mut disk.ops)
+                .expect("memory does not fail");
+            disk.done.push_back(Command::Event(Event::Durable { up_to }));
+        }
+        let done: Vec<_> = disk.done.drain(..).collect();
+        self.turn(done);
+    }
+
+    fn run_until(&mut self, what: &str, reached: impl Fn(&Self) -> bool) {
+        for _ in 0..1000 {
+            if reached(self) {
+                return;
+            }
+            self.flush();
+            self.now_ms += 10;
+            self.turn([]);
+        }
+        panic!("not reached: {what}");
+    }
+
+    fn lead(&mut self) {
+        self.run_until("leading", |node| node.engine.watch().borrow().leading);
+        self.flush();
+    }
+}
+
+fn time(ms: u64) -> Time {
+    Time {
+        mono: Instant::from_millis(ms),
+        wall_ms: 1_700_000_000_000 + ms as i64,
+    }
+}
+
+fn submit(
+    word: &str,
+) -> (
+    Command<Words>,
+    oneshot::Receiver<Result<SubmitChangeResult, RaftError>>,
+) {
+    let (reply, answer) = oneshot::channel();
+    let command = Command::SubmitChange {
+        records: vec![word.to_owned()],
+        expected_image: None,
+        reply,
+    };
+    (command, answer)
+}
+
+#[test]
+fn a_single_voter_leads_and_answers_what_is_durable_and_applied() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let (first, mut first_answer) = submit("one");
+    let (second, mut second_answer) = submit("two");
+    node.turn([first, second]);
+    assert_eq!(
+        first_answer.try_recv(),
+        Err(TryRecvError::Empty),
+        "not durable yet"
+    );
+    let queued = node.engine.storage_mut().ops.len();
+    assert_eq!(queued, 1, "proposals of one turn become one batch");
+    node.flush();
+    let first = first_answer.try_recv().expect("answered").expect("committed");
+    let second = second_answer.try_recv().expect("answered").expect("committed");
+    assert_eq!(second.base_offset, first.last_offset + 1);
+    let image = node.engine.watch_image().borrow().clone();
+    assert_eq!(*image, ["epoch 1", "one", "two"]);
+}
+
+#[test]
+fn what_was_committed_is_there_after_a_restart() {
+    let fs = MemFs::new();
+    let mut node = Node::open(&fs, &[(1, 9001)]);
+    node.lead();
+    let (command, mut answer) = submit("kept");
+    node.turn([command]);
+    node.flush();
+    answer.try_recv().expect("answered").expect("committed");
+    drop(node);
+
+    let after = fs.crash_image(kraft_fs::Unsynced::Lost);
+    let mut node = Node::open(&after, &[(1, 9001)]);
+    node.lead();
+    let image = node.engine.watch_image().borrow().clone();
+    assert_eq!(*image, ["epoch 1", "kept", "epoch 2"]);
+}
+
+#[test]
+fn a_snapshot_carries_the_state_over_a_restart() {
+    let fs = MemFs::new();
+    let mut node = Node::open(&fs, &[(1, 9001)]);
+    node.lead();
+    let (command, _answer) = submit("in the snapshot");
+    node.turn([command]);
+    node.flush();
+    let (reply, mut written) = oneshot::channel();
+    node.turn([Command::TriggerSnapshot { reply }]);
+    assert_eq!(written.try_recv(), Ok(Ok(())));
+    drop(node);
+
+    let mut node = Node::open(&fs.crash_image(kraft_fs::Unsynced::Lost), &[(1, 9001)]);
+    node.turn([]);
+    let image = node.engine.watch_image().borrow().clone();
+    assert_eq!(*image, ["epoch 1", "in the snapshot"], "before anybody leads");
+    node.lead();
+    let image = node.engine.watch_image().borrow().clone();
+    assert_eq!(*image, ["epoch 1", "in the snapshot", "epoch 2"]);
+}
+
+#[test]
+fn an_expected_image_that_has_moved_on_is_a_conflict() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let expected = kraft_core::StateMachine::provenance(node.engine.machine());
+    let ask = |word: &str| {
+        let (reply, answer) = oneshot::channel();
+        let command = Command::SubmitChange {
+            records: vec![word.to_owned()],
+            expected_image: Some(expected),
+            reply,
+        };
+        (command, answer)
+    };
+    let (first, mut first_answer) = ask("mine");
+    let (second, mut second_answer) = ask("yours");
+    node.turn([first, second]);
+    node.flush();
+    assert!(first_answer.try_recv().expect("answered").is_ok());
+    assert!(matches!(
+        second_answer.try_recv().expect("answered"),
+        Err(RaftError::Conflict { .. })
+    ));
+}
+
+#[test]
+fn a_voter_without_the_others_takes_nothing() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001), (2, 9002), (3, 9003)]);
+    node.run_until("asking for pre-votes", |node| {
+        node.engine.replica().role() == RoleName::Prospective
+    });
+    node.flush();
+    let (command, mut answer) = submit("lost");
+    node.turn([command]);
+    assert!(matches!(
+        answer.try_recv().expect("answered"),
+        Err(RaftError::NotLeader { leader: None, .. })
+    ));
+    let asked = &node.engine.network_mut().asked;
+    assert!(
+        asked
+            .iter()
+            .any(|request| PeerApi::of(&request.body) == PeerApi::Vote)
+    );
+}
+
+#[test]
+fn a_request_that_cannot_be_decoded_is_dropped() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    for api in PeerApi::ALL {
+        let (reply, mut answer) = oneshot::channel();
+        let body = bytes::Bytes::from_static(&[0xff; 7]);
+        let version = *api.versions().end();
+        let inbound = Inbound::new(api, body, version, "CONTROLLER".into(), reply);
+        node.turn([Command::Inbound(inbound)]);
+        assert_eq!(answer.try_recv(), Err(TryRecvError::Closed), "{api:?}");
+    }
+}
+
+#[test]
+fn a_proposal_whose_caller_has_gone_is_not_appended() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let (command, answer) = submit("nobody waits");
+    drop(answer);
+    node.turn([command]);
+    node.flush();
+    let image = node.engine.watch_image().borrow().clone();
+    assert_eq!(*image, ["epoch 1"]);
+}
+
+#[test]
+fn a_voter_change_is_refused_in_so_many_words() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let (reply, mut answer) = oneshot::channel();
+    let voter = kraft_core::ReplicaKey::without_directory(kraft_core::NodeId(2));
+    let change = kraft_transport::VoterChange::Remove { voter };
+    node.turn([Command::Reconfigure { change, reply }]);
+    assert!(matches!(
+        answer.try_recv().expect("answered"),
+        Err(RaftError::UnsupportedVersion { .. })
+    ));
+}
+
+#[test]
+fn an_observer_reads_what_is_committed() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let (command, _answer) = submit("seen");
+    node.turn([command]);
+    node.flush();
+    let (reply, mut answer) = oneshot::channel();
+    node.turn([Command::MetadataFetch {
+        fetch_offset: 0,
+        max_size: 1 << 20,
+        replica: None,
+        reply,
+    }]);
+    let slice = answer.try_recv().expect("answered");
+    let batches = kraft_wire::batch::Batches::collect_all(slice.records).expect("whole batches");
+    let last = batches.last().expect("there are batches").last_offset();
+    assert_eq!(last + 1, slice.high_watermark);
+    assert_eq!(slice.quorum_high_watermark, slice.high_watermark);
+}
