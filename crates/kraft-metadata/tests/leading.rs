@@ -317,6 +317,14 @@ fn proposals_are_compared_with_the_image_that_they_were_made_for() {
     node.append(no_op);
     let values = node.machine.propose(record(), Some(seen)).unwrap();
     node.append(values);
+    // Nor does a control batch, once it is committed.
+    let mut other = Node::new(&bootstrap("4.4"));
+    other.lead(0);
+    other.commit();
+    other.control_batch();
+    let seen_behind = other.machine.provenance();
+    assert_eq!(seen_behind, at(other.end - 1, 1));
+    assert!(other.machine.propose(record(), Some(seen_behind)).is_ok());
     // The image counts what is appended, committed or not.
     let current = at(node.end - 1, 1);
     assert_eq!(

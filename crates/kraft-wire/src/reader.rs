@@ -1,6 +1,7 @@
 //! A cursor over received bytes that never believes a number.
 
 use alloc::string::String;
+use core::ops::Range;
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -24,20 +25,20 @@ pub const DECODE_SLACK: usize = 4096;
 pub struct Reader {
     buf: Bytes,
     position: usize,
+    /// Where this reader's input ends: at the end of `buf`, or of the piece that is being read.
+    end: usize,
     budget: usize,
 }
 
 impl Reader {
     /// Starts at the beginning of `buf`.
     pub fn new(buf: Bytes) -> Self {
-        let budget = buf
-            .len()
-            .saturating_mul(DECODE_FACTOR)
-            .saturating_add(DECODE_SLACK);
+        let end = buf.len();
         Self {
             buf,
             position: 0,
-            budget,
+            end,
+            budget: budget(end),
         }
     }
 
@@ -48,12 +49,12 @@ impl Reader {
 
     /// Number of bytes not yet read.
     pub fn remaining(&self) -> usize {
-        self.buf.len() - self.position
+        self.end - self.position
     }
 
     /// The bytes not yet read, as a slice of the same buffer.
     pub fn rest(&self) -> Bytes {
-        self.buf.slice(self.position..)
+        self.buf.slice(self.position..self.end)
     }
 
     /// An error at the current position.
@@ -91,9 +92,40 @@ impl Reader {
         Ok(slice)
     }
 
+    /// Passes over the next `length` bytes and says where they are.
+    pub(crate) fn skip(&mut self, length: usize) -> Result<Range<usize>, DecodeError> {
+        let end = self.end_of(length)?;
+        let range = self.position..end;
+        self.position = end;
+        Ok(range)
+    }
+
+    /// The bytes in a range that [`skip`](Self::skip) gave.
+    pub(crate) fn slice(&self, range: Range<usize>) -> Bytes {
+        self.buf.slice(range)
+    }
+
+    /// Takes the next `length` bytes for the whole input, with a budget of their own. What comes back is the end to
+    /// give to [`widen`](Self::widen).
+    pub(crate) fn narrow(&mut self, length: usize) -> Result<usize, DecodeError> {
+        let end = self.end_of(length)?;
+        self.budget = budget(length);
+        Ok(core::mem::replace(&mut self.end, end))
+    }
+
+    /// Goes back to the input before [`narrow`](Self::narrow), behind the piece that was read.
+    pub(crate) fn widen(&mut self, end: usize) {
+        self.position = self.end;
+        self.end = end;
+    }
+
     /// The next `N` bytes by value.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
-        match self.buf.get(self.position..).and_then(<[u8]>::first_chunk) {
+        match self
+            .buf
+            .get(self.position..self.end)
+            .and_then(<[u8]>::first_chunk)
+        {
             Some(found) => {
                 self.position += N;
                 Ok(*found)
@@ -218,23 +250,13 @@ impl Reader {
             });
         }
         let end = self.end_of(length)?;
-        let raw = self.buf.slice(self.position..end);
-        let text = match core::str::from_utf8(&raw) {
-            Ok(text) => {
-                self.charge(length)?;
-                String::from(text)
-            }
+        self.charge(length)?;
+        let text = match core::str::from_utf8(&self.buf[self.position..end]) {
+            Ok(text) => String::from(text),
             Err(_) => {
                 // A replacement character takes three bytes and stands for at least one.
-                self.charge(length * 3)?;
-                let mut text = String::with_capacity(length * 3);
-                for chunk in raw.utf8_chunks() {
-                    text.push_str(chunk.valid());
-                    if !chunk.invalid().is_empty() {
-                        text.push(char::REPLACEMENT_CHARACTER);
-                    }
-                }
-                text
+                self.charge(length * 2)?;
+                lossy(&self.buf[self.position..end])
             }
         };
         self.position = end;
@@ -278,11 +300,11 @@ impl Reader {
 
     fn varint_byte(&mut self, start: usize) -> Result<u8, DecodeError> {
         match self.buf.get(self.position) {
-            Some(&byte) => {
+            Some(&byte) if self.position < self.end => {
                 self.position += 1;
                 Ok(byte)
             }
-            None => {
+            _ => {
                 let kind = DecodeErrorKind::UnexpectedEnd {
                     needed: self.position - start + 1,
                     remaining: self.position - start,
@@ -305,4 +327,19 @@ impl Reader {
         }
         Ok(self.position + length)
     }
+}
+
+fn budget(input: usize) -> usize {
+    input.saturating_mul(DECODE_FACTOR).saturating_add(DECODE_SLACK)
+}
+
+fn lossy(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 3);
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    text
 }

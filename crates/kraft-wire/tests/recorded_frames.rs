@@ -102,6 +102,26 @@ fn answers_to_questions_come_back_and_say_what_kafka_said() {
     assert_eq!(answers, 946);
 }
 
+#[test]
+fn frames_worked_out_by_hand_come_back_byte_for_byte() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/worked.txt");
+    for line in fs::read_to_string(file).expect("vectors").lines() {
+        let [kind, api, version, frame] = line.split(' ').collect::<Vec<_>>()[..] else {
+            panic!("{line}")
+        };
+        let api = ApiKey::from_key(api.parse().expect("a key")).expect("a controller API");
+        let frame = hex(&frame.into());
+        let decoded = match kind {
+            "request" => request(&frame),
+            _ => response(&frame, api, version.parse().expect("a version")),
+        };
+        let decoded = decoded
+            .expect("a codec")
+            .unwrap_or_else(|error| panic!("{line}: {error}"));
+        assert_eq!(decoded.again, frame, "{:?}", decoded.body);
+    }
+}
+
 fn expected_api_keys() -> Json {
     let entry = |api: &ApiKey| {
         let versions = api.versions();

@@ -74,6 +74,23 @@ impl Admin {
         self.until_answered(|address, deadline| self.describe_quorum_through(address, deadline))
     }
 
+    /// One attempt at the first bootstrap address alone.
+    pub(crate) fn describe_quorum_once(&self) -> Result<Described, AdminError> {
+        let address = self
+            .bootstrap
+            .first()
+            .expect("there is at least one bootstrap address");
+        match self.describe_quorum_through(address, Instant::now() + self.patience) {
+            Ok(described) => Ok(described),
+            Err(Attempt::Final(error)) => Err(error),
+            Err(Attempt::Again(problem)) => Err(AdminError::NotFound {
+                waited: self.patience,
+                address: address.clone(),
+                problem,
+            }),
+        }
+    }
+
     /// Goes round the bootstrap addresses until one attempt succeeds or asking again would not help.
     fn until_answered<T>(
         &self,

@@ -6,4 +6,5 @@ mod connection;
 
 pub(crate) use address::Address;
 pub(crate) use admin::{Admin, Described, EndpointKind};
-use connection::{Connection, ConnectionError};
+pub(crate) use connection::Connection;
+use connection::ConnectionError;

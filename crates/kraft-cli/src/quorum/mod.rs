@@ -9,6 +9,7 @@ use clap::Subcommand;
 
 use crate::Outcome;
 use crate::client::{Address, Admin, EndpointKind};
+use crate::program::wrong_usage;
 
 /// Look at a quorum
 #[derive(clap::Args)]
@@ -54,18 +55,8 @@ impl Bootstrap {
         ) {
             (false, true) => Admin::new(self.bootstrap_controller, EndpointKind::Controllers, patience),
             (true, false) => Admin::new(self.bootstrap_server, EndpointKind::Brokers, patience),
-            _ => wrong_usage(),
+            // clap checks a group of global arguments before the sub-command has given its own.
+            _ => wrong_usage("give exactly one of --bootstrap-controller and --bootstrap-server"),
         }
     }
-}
-
-/// clap checks a group of global arguments before the sub-command has given its own, so the rule stands here.
-fn wrong_usage() -> ! {
-    use clap::CommandFactory;
-    crate::Arguments::command()
-        .error(
-            clap::error::ErrorKind::MissingRequiredArgument,
-            "give exactly one of --bootstrap-controller and --bootstrap-server",
-        )
-        .exit()
 }

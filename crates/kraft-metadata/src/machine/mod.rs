@@ -95,6 +95,11 @@ impl MetadataMachine {
         self.published = Arc::new(self.committed.published().clone());
         if let Some(leading) = &mut self.leading {
             leading.aborting &= self.committed.in_transaction();
+            // Control batches are committed without having been told as appended.
+            let committed = self.committed.latest().provenance;
+            if leading.appended.latest().provenance < committed {
+                leading.appended.advance(committed);
+            }
         }
     }
 }

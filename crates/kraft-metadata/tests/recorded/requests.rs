@@ -137,6 +137,32 @@ fn answers_are_kafkas() {
     assert!(compared > 50, "{compared}");
 }
 
+proptest::proptest! {
+    #[test]
+    fn damaged_requests_are_answered_or_not_but_never_fatal(
+        exchange in 0_usize..58,
+        damage in proptest::collection::vec((0_usize..120, proptest::num::u8::ANY), 1..4),
+    ) {
+        let exchanges = support::json_lines("exchanges.jsonl");
+        let exchange = &exchanges[exchange % exchanges.len()];
+        let number = |key: &str| i16::try_from(exchange[key].as_i64().unwrap()).unwrap();
+        let request = support::hex(exchange["request"].as_str().unwrap());
+        let mut body = request_body(&request).to_vec();
+        for (position, byte) in damage {
+            let length = body.len().max(1);
+            if let Some(damaged) = body.get_mut(position % length) {
+                *damaged = byte;
+            }
+        }
+        let mut machine = quorum(true);
+        if let Handled::Propose { values, .. } =
+            machine.handle(number("api"), number("version"), &body, view(2, Some(2)))
+        {
+            machine.appended(100, Epoch(8), &values);
+        }
+    }
+}
+
 #[test]
 fn unreadable_requests_are_not_answered() {
     let mut machine = quorum(true);

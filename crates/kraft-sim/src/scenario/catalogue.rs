@@ -100,16 +100,73 @@ fn collect(folder: &Path, found: &mut BTreeMap<String, PathBuf>) -> io::Result<(
     Ok(())
 }
 
+/// An entry that a Rust test shows, because it speaks of something that no event of a replica reaches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedTest {
+    /// What is shown: the name of the test in words.
+    pub title: String,
+    /// The file that it is in.
+    pub path: PathBuf,
+}
+
+/// The Rust tests of a source tree that carry an id: `fn restart_009_…` shows RESTART-009.
+///
+/// # Errors
+/// A folder or file cannot be read.
+pub fn named_tests(root: &Path) -> io::Result<BTreeMap<String, NamedTest>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(root.join("crates"))? {
+        let package = entry?.path();
+        for folder in ["src", "tests"].map(|name| package.join(name)) {
+            if folder.is_dir() {
+                collect_named_tests(&folder, &mut found)?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn collect_named_tests(folder: &Path, found: &mut BTreeMap<String, NamedTest>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect_named_tests(&path, found)?;
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path)?;
+            for (id, title) in text.lines().filter_map(named_test) {
+                let path = path.clone();
+                found.entry(id).or_insert(NamedTest { title, path });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Id and title of a line such as `fn restart_009_an_unknown_data_version_is_refused() {`.
+fn named_test(line: &str) -> Option<(String, String)> {
+    let (name, _) = line.trim_start().strip_prefix("fn ")?.split_once('(')?;
+    let mut parts = name.splitn(3, '_');
+    let (theme, number, title) = (parts.next()?, parts.next()?, parts.next()?);
+    let theme = theme.to_ascii_uppercase();
+    let is_number = number.len() == 3 && number.bytes().all(|byte| byte.is_ascii_digit());
+    let known = THEMES.iter().any(|known| known.name == theme);
+    let mut title = title.replace('_', " ");
+    title.get_mut(..1)?.make_ascii_uppercase();
+    (is_number && known).then(|| (format!("{theme}-{number}"), title))
+}
+
 /// The text of `docs/scenarios.md`.
 ///
 /// # Errors
 /// A scenario file cannot be read.
 pub fn report(root: &Path) -> io::Result<String> {
     let found = find(root)?;
+    let tests = named_tests(root)?;
     let mut text = String::from(HEAD);
     let (mut shown, mut all) = (0, 0);
     for theme in THEMES {
-        let present = theme.ids().filter(|id| found.contains_key(id)).count();
+        let is_shown = |id: &String| found.contains_key(id) || tests.contains_key(id);
+        let present = theme.ids().filter(is_shown).count();
         shown += present;
         all += theme.entries as usize;
         line(
@@ -124,13 +181,20 @@ pub fn report(root: &Path) -> io::Result<String> {
     for theme in THEMES {
         line(&mut text, format_args!("\n## {}: {}\n", theme.name, theme.about));
         for (number, id) in (1..).zip(theme.ids()) {
-            match found.get(&id) {
-                Some(path) => {
+            match (found.get(&id), tests.get(&id)) {
+                (Some(path), _) => {
                     let title = title(path)?;
                     let link = path.strip_prefix(root).unwrap_or(path).display();
                     line(&mut text, format_args!("- [{id}](../{link}) {title}"));
                 }
-                None => {
+                (None, Some(NamedTest { title, path })) => {
+                    let link = path.strip_prefix(root).unwrap_or(path).display();
+                    line(
+                        &mut text,
+                        format_args!("- [{id}](../{link}) {title} (a Rust test)"),
+                    );
+                }
+                (None, None) => {
                     let subject = theme.waits_for(number).unwrap_or("its turn");
                     line(&mut text, format_args!("- {id} waits for {subject}"));
                 }
@@ -157,9 +221,34 @@ const HEAD: &str = "\
 Behaviour that Apache Kafka's own raft tests check, shown as text scenarios: inputs and time in, every effect out. The
 files lie beside the crate that they speak of; how to read them is said in the documentation of `kraft_sim::scenario`.
 `cargo test -p kraft-sim --test scenarios` runs all of them, `… --test scenarios -- ELECT` those of one theme, and
-`KRAFT_SCENARIO_REWRITE=1` in front of it writes what was seen into the files. This page is what `cargo xtask scenarios`
-prints; a test compares them.
+`KRAFT_SCENARIO_REWRITE=1` in front of it writes what was seen into the files. Where an entry speaks of something that no
+event of a replica reaches, a Rust test named by its id shows it. This page is what `cargo xtask scenarios` prints; a test
+compares them.
 
 | theme | about | entries | shown |
 | --- | --- | --- | --- |
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::named_test;
+
+    #[test]
+    fn tests_with_an_id_in_their_name_are_found() {
+        assert_eq!(
+            named_test("    fn restart_009_an_unknown_version_is_refused() {"),
+            Some((
+                "RESTART-009".to_owned(),
+                "An unknown version is refused".to_owned()
+            ))
+        );
+        for line in [
+            "fn restart_9_short() {",
+            "fn other_009_theme() {",
+            "fn restart_009() {",
+            "let x = 1;",
+        ] {
+            assert_eq!(named_test(line), None, "{line}");
+        }
+    }
+}

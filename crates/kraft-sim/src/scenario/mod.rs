@@ -84,7 +84,7 @@ mod responses;
 mod show;
 mod text;
 
-pub use catalogue::{THEMES, Theme, find, report};
+pub use catalogue::{NamedTest, THEMES, Theme, find, named_tests, report};
 pub use command::CommandError;
 pub use text::{Block, NoTitle, Scenario};
 

@@ -1,6 +1,7 @@
 //! The records inside a batch.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use bytes::Bytes;
 
@@ -33,13 +34,14 @@ pub struct RecordHeader {
     pub value: Option<Bytes>,
 }
 
-/// What a record says about itself, before it is compared with its place in the batch.
+/// What a record says about itself, before it is compared with its place in the batch. Bytes stand as ranges of the
+/// batch, so that looking at a record costs nothing.
 pub(super) struct RawRecord {
     pub(super) timestamp_delta: i64,
     pub(super) offset_delta: i32,
-    pub(super) key: Option<Bytes>,
-    pub(super) value: Option<Bytes>,
-    pub(super) headers: Vec<RecordHeader>,
+    pub(super) key: Option<Range<usize>>,
+    pub(super) value: Option<Range<usize>>,
+    pub(super) headers: Vec<(Range<usize>, Option<Range<usize>>)>,
 }
 
 /// The records of a batch in order. Ends behind the last one, or at the first that cannot be read.
@@ -86,17 +88,28 @@ impl Records {
             Ok(size) if size > 0 && size <= self.reader.remaining() => size,
             _ => return Err(BatchError::RecordLength { index, length }),
         };
-        let fields_start = self.reader.position();
-        let mut fields = Reader::new(self.reader.take(size).map_err(wrap)?);
-        let record = raw_record(&mut fields).map_err(|error| {
-            wrap(DecodeError {
-                position: error.position + fields_start,
-                ..error
-            })
-        })?;
-        match fields.remaining() {
-            0 => Ok(record),
-            remaining => Err(BatchError::RecordRest { index, remaining }),
+        let end = self.reader.narrow(size).map_err(wrap)?;
+        let record = raw_record(&mut self.reader).map_err(wrap)?;
+        let remaining = self.reader.remaining();
+        if remaining > 0 {
+            return Err(BatchError::RecordRest { index, remaining });
+        }
+        self.reader.widen(end);
+        Ok(record)
+    }
+
+    fn record(&self, raw: RawRecord) -> Record {
+        let slice = |range: Range<usize>| self.reader.slice(range);
+        let header = |(key, value): (Range<usize>, Option<Range<usize>>)| RecordHeader {
+            key: slice(key),
+            value: value.map(slice),
+        };
+        Record {
+            offset: self.header.base_offset.saturating_add(raw.offset_delta.into()),
+            timestamp: self.header.base_timestamp.saturating_add(raw.timestamp_delta),
+            key: raw.key.map(slice),
+            value: raw.value.map(slice),
+            headers: raw.headers.into_iter().map(header).collect(),
         }
     }
 }
@@ -105,14 +118,7 @@ impl Iterator for Records {
     type Item = Result<Record, BatchError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let base = self.header;
-        Some(self.next_raw()?.map(|(_, raw)| Record {
-            offset: base.base_offset.saturating_add(raw.offset_delta.into()),
-            timestamp: base.base_timestamp.saturating_add(raw.timestamp_delta),
-            key: raw.key,
-            value: raw.value,
-            headers: raw.headers,
-        }))
+        Some(self.next_raw()?.map(|(_, raw)| self.record(raw)))
     }
 }
 
@@ -140,16 +146,13 @@ fn raw_record(reader: &mut Reader) -> Result<RawRecord, DecodeError> {
             });
         }
     };
-    reader.charge(count * size_of::<RecordHeader>())?;
+    reader.charge(count.saturating_mul(size_of::<RecordHeader>() * 2))?;
     let mut headers = Vec::with_capacity(count);
     for _ in 0..count {
         let position = reader.position();
         let kind = DecodeErrorKind::UnexpectedNull;
         let key = nullable(reader)?.ok_or(DecodeError { kind, position })?;
-        headers.push(RecordHeader {
-            key,
-            value: nullable(reader)?,
-        });
+        headers.push((key, nullable(reader)?));
     }
     Ok(RawRecord {
         timestamp_delta,
@@ -160,9 +163,9 @@ fn raw_record(reader: &mut Reader) -> Result<RawRecord, DecodeError> {
     })
 }
 
-fn nullable(reader: &mut Reader) -> Result<Option<Bytes>, DecodeError> {
+fn nullable(reader: &mut Reader) -> Result<Option<Range<usize>>, DecodeError> {
     match usize::try_from(reader.varint()?) {
-        Ok(length) => reader.take(length).map(Some),
+        Ok(length) => reader.skip(length).map(Some),
         Err(_) => Ok(None),
     }
 }

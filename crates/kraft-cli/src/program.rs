@@ -1,0 +1,79 @@
+//! The arguments, the commands behind them, and how a command ends.
+
+use std::error::Error;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::{demo, dump, format, info, quorum, random_uuid};
+
+#[derive(Parser)]
+#[command(
+    name = "kraft",
+    version,
+    about = "Apache Kafka's metadata quorum (KRaft): format, run and operate a controller quorum",
+    after_help = "Example, a quorum of one:\n  \
+                  kraft format -c server.properties -t $(kraft random-uuid) --standalone\n  \
+                  kraft run -c server.properties"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Demo(demo::Arguments),
+    RandomUuid(random_uuid::Arguments),
+    Format(format::Arguments),
+    Info(info::Arguments),
+    Quorum(quorum::Arguments),
+    Dump(dump::Arguments),
+}
+
+/// Runs the program with the arguments of this process.
+pub fn program() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::RandomUuid(arguments) => random_uuid::run(&arguments),
+        Command::Format(arguments) => format::run(&arguments),
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Quorum(arguments) => quorum::run(arguments),
+        Command::Dump(arguments) => dump::run(&arguments),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) if is_closed_pipe(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A reader of stderr that is gone cannot be told.
+            writeln!(std::io::stderr(), "kraft: {}", one_line(error.as_ref())).ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What a command ends with: an exit code, or an error that is printed and never looked into.
+pub(crate) type Outcome = Result<ExitCode, Box<dyn Error>>;
+
+/// Ends the process because of wrong usage that clap cannot see.
+pub(crate) fn wrong_usage(what: &str) -> ! {
+    Arguments::command()
+        .error(clap::error::ErrorKind::MissingRequiredArgument, what)
+        .exit()
+}
+
+/// `kraft dump … | head` is no failure.
+fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
+    let error = error.downcast_ref::<std::io::Error>();
+    error.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+fn one_line(error: &dyn Error) -> String {
+    error
+        .to_string()
+        .lines()
+        .map(str::trim)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
