@@ -79,6 +79,7 @@ fn a_minimal_file_has_kafkas_defaults() {
         },
         socket_request_max_bytes: 104_857_600,
         connections_max_idle: Some(Duration::from_secs(600)),
+        max_connections: None,
         min_insync_replicas: 1,
         without_effect: vec![],
         unknown: vec![],
@@ -110,6 +111,7 @@ fn every_number_is_read_from_its_own_key() {
         "metadata.log.dir=/meta",
         "socket.request.max.bytes=13",
         "connections.max.idle.ms=-1",
+        "max.connections=14",
         "min.insync.replicas=2",
     ]);
     let ms = Duration::from_millis;
@@ -145,6 +147,7 @@ fn every_number_is_read_from_its_own_key() {
     assert_eq!(config.metadata_log_dir, PathBuf::from("/meta"));
     assert_eq!(config.socket_request_max_bytes, 13);
     assert_eq!(config.connections_max_idle, None);
+    assert_eq!(config.max_connections, Some(14));
     assert_eq!(config.min_insync_replicas, 2);
 }
 
