@@ -96,6 +96,21 @@ mod tests {
     }
 
     #[test]
+    fn elect_018_a_vote_may_be_overwritten() {
+        let mut undecided = EpochElection::new([1, 2, 3].into_iter().map(NodeId), NodeId(0));
+        undecided.record(NodeId(1), true);
+        undecided.record(NodeId(1), false);
+        undecided.record(NodeId(3), false);
+        undecided.record(NodeId(3), true);
+        assert!(!undecided.is_granted() && !undecided.is_rejected());
+        assert_eq!(undecided.granting().collect::<alloc::vec::Vec<_>>(), [NodeId(3)]);
+        assert_eq!(
+            undecided.unrecorded().collect::<alloc::vec::Vec<_>>(),
+            [NodeId(2)]
+        );
+    }
+
+    #[test]
     fn strangers_do_not_count() {
         let mut two = election(&[0, 1]);
         two.record(NodeId(9), true);

@@ -1,6 +1,7 @@
 //! Whole steps against a small log.
 
 mod harness;
+mod voter_changes;
 
 use crate::{
     action::{Action, AppendPayload, DiskOp, ProposalOutcome, Refusal},

@@ -13,9 +13,9 @@ use crate::{
     log_view::LogView,
     offsets::{LogEnd, LogOffsetMetadata, SnapshotId},
     peer_request::PeerRequest,
-    replica::Replica,
+    replica::{Replica, turn::Turn},
     time::{Instant, Time},
-    voter_set::{SupportedVersions, VoterNode},
+    voter_set::{SupportedVersions, VoterNode, VoterSet},
 };
 use alloc::{string::ToString, vec, vec::Vec};
 use core::time::Duration;
@@ -433,6 +433,25 @@ impl Node {
             bytes,
             payload: PayloadId(1),
         })
+    }
+
+    /// The leader appends a record that names these voters, each with its directory.
+    pub(super) fn change_voters(&mut self, voters: &[i32]) -> Vec<Action> {
+        let voters: VoterSet = voters
+            .iter()
+            .map(|id| VoterNode {
+                key: key(*id),
+                endpoints: endpoints(*id),
+                kraft_versions: SupportedVersions { min: 0, max: 1 },
+            })
+            .collect();
+        let mut out = Vec::new();
+        let mut turn = Turn::new(&self.log, self.now, &mut out);
+        self.replica
+            .append_control(vec![ControlRecord::Voters(voters)], &mut turn);
+        perform(&out, &mut self.log, &mut self.requests, self.now.mono);
+        self.replica.check_invariants(&self.log);
+        out
     }
 
     pub(super) fn propose(&mut self, reply: u64, records: u32) -> Vec<Action> {
