@@ -126,6 +126,9 @@ impl Replica {
         let Role::Follower(follower) = &mut self.role else {
             return false;
         };
+        if follower.download.is_some_and(|download| download.snapshot == id) {
+            return true;
+        }
         let old = follower.download.replace(Download {
             snapshot: id,
             position: 0,

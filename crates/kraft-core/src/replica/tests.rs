@@ -1,6 +1,8 @@
 //! Whole steps against a small log.
 
+mod cluster;
 mod harness;
+mod hostile;
 mod voter_changes;
 
 use crate::{

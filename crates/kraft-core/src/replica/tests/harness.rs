@@ -25,20 +25,21 @@ const LISTENER: &str = "CONTROLLER";
 const CLUSTER: &str = "cluster";
 
 /// What storage holds, flushed or not.
+#[derive(Clone)]
 pub(super) struct TestLog {
     pub(super) election: Option<ElectionState>,
     pub(super) end: LogEnd,
     pub(super) control: Vec<Vec<ControlRecord>>,
     start: i64,
-    flushed: i64,
-    batches: Vec<BatchInfo>,
+    pub(super) flushed: i64,
+    pub(super) batches: Vec<BatchInfo>,
     epochs: Vec<(Epoch, i64)>,
     snapshot: Option<SnapshotId>,
-    unfinished: Option<(Ticket, Instant)>,
+    pub(super) unfinished: Option<(Ticket, Instant)>,
 }
 
 impl TestLog {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             election: None,
             end: LogEnd {
@@ -55,7 +56,7 @@ impl TestLog {
         }
     }
 
-    fn submit(&mut self, ticket: Ticket, op: &DiskOp, now: Instant) {
+    pub(super) fn submit(&mut self, ticket: Ticket, op: &DiskOp, now: Instant) {
         let since = self.unfinished.map_or(now, |(_, since)| since);
         self.unfinished = Some((ticket, since));
         match op {
@@ -173,7 +174,7 @@ pub(super) fn endpoints(id: i32) -> Endpoints {
     )
 }
 
-fn config(voters: &[i32]) -> Config {
+pub(super) fn config(voters: &[i32]) -> Config {
     Config {
         local: key(1),
         cluster_id: CLUSTER.to_string(),

@@ -1,0 +1,635 @@
+//! Several replicas, a network that loses and reorders, disks that forget what was not flushed.
+
+use super::harness::{TestLog, config, key};
+use crate::{
+    action::{Action, DiskOp},
+    answer::{Answer, FetchPlan, PartitionAnswer},
+    config::Recovered,
+    control::BatchInfo,
+    error_code::ErrorCode,
+    event::{
+        AnswerContext, Event, FetchedRecords, PartitionMatch, RequestContext, RequestFault, SuccessorRank,
+    },
+    handles::{PayloadId, ReplyId, RequestId, Ticket},
+    ids::{Epoch, NodeId, ReplicaKey},
+    offsets::LogOffsetMetadata,
+    peer_request::PeerRequest,
+    replica::Replica,
+    rng::Rng,
+    role::RoleName,
+    time::{Instant, Time},
+};
+use alloc::{collections::BTreeMap, string::ToString, vec::Vec};
+use core::time::Duration;
+
+/// A replica with what of its disk operations is durable and what only ordered.
+struct Member {
+    id: i32,
+    replica: Replica,
+    /// What the engine sees: everything ordered.
+    log: TestLog,
+    /// What a crash leaves.
+    durable: TestLog,
+    queue: Vec<(Ticket, DiskOp)>,
+    durable_up_to: Ticket,
+    /// What waits for a ticket.
+    held: Vec<Action>,
+    replies: BTreeMap<ReplyId, (usize, u64, RequestId)>,
+    incarnation: u64,
+    high_watermark: i64,
+}
+
+enum Message {
+    Request {
+        from: usize,
+        incarnation: u64,
+        request: RequestId,
+        body: PeerRequest,
+    },
+    Answer {
+        from: usize,
+        incarnation: u64,
+        request: RequestId,
+        answer: Answer,
+        batches: Vec<BatchInfo>,
+    },
+    Lost {
+        incarnation: u64,
+        request: RequestId,
+    },
+}
+
+struct Cluster {
+    members: Vec<Member>,
+    network: Vec<(usize, Message)>,
+    rng: Rng,
+    now: Time,
+    next_reply: u64,
+    cut: Option<usize>,
+    leaders: BTreeMap<Epoch, i32>,
+    committed: BTreeMap<i64, Epoch>,
+}
+
+impl Cluster {
+    fn new(size: i32, seed: u64) -> Self {
+        let now = Time {
+            mono: Instant::from_millis(1000),
+            wall_ms: 0,
+        };
+        let ids: Vec<i32> = (1..=size).collect();
+        let mut cluster = Self {
+            members: Vec::new(),
+            network: Vec::new(),
+            rng: Rng::new(seed),
+            now,
+            next_reply: 1,
+            cut: None,
+            leaders: BTreeMap::new(),
+            committed: BTreeMap::new(),
+        };
+        for id in &ids {
+            let log = TestLog::new();
+            let mut settings = config(&ids);
+            settings.local = key(*id);
+            settings.seed = seed * 31 + u64::from(id.unsigned_abs());
+            let mut out = Vec::new();
+            let replica = Replica::open(settings, Recovered::default(), &log, now, &mut out).expect("opens");
+            cluster.members.push(Member {
+                id: *id,
+                replica,
+                durable: log.clone(),
+                log,
+                queue: Vec::new(),
+                durable_up_to: Ticket::NONE,
+                held: Vec::new(),
+                replies: BTreeMap::new(),
+                incarnation: 0,
+                high_watermark: 0,
+            });
+            let index = cluster.members.len() - 1;
+            cluster.perform(index, out);
+        }
+        cluster
+    }
+
+    fn step(&mut self, index: usize, event: Event) {
+        let mut out = Vec::new();
+        let member = &mut self.members[index];
+        member.replica.step(event, &member.log, self.now, &mut out);
+        self.perform(index, out);
+    }
+
+    fn perform(&mut self, index: usize, out: Vec<Action>) {
+        for action in out {
+            match action {
+                Action::Disk { ticket, op } => {
+                    let member = &mut self.members[index];
+                    member.log.submit(ticket, &op, self.now.mono);
+                    member.queue.push((ticket, op));
+                }
+                Action::Send { .. } | Action::Reply { .. } => self.members[index].held.push(action),
+                Action::Commit { high_watermark } => self.commit(index, high_watermark),
+                Action::Transition {
+                    role: RoleName::Leader,
+                    epoch,
+                    ..
+                } => {
+                    let id = self.members[index].id;
+                    let other = self.leaders.insert(epoch, id);
+                    assert!(
+                        other.is_none_or(|other| other == id),
+                        "two leaders in epoch {epoch}"
+                    );
+                }
+                Action::Fatal { reason } => panic!("{reason}"),
+                Action::Accept { .. }
+                | Action::Refuse { .. }
+                | Action::Outcome { .. }
+                | Action::Transition { .. }
+                | Action::Lead { .. }
+                | Action::Unlead
+                | Action::Discard { .. }
+                | Action::AbandonSnapshot { .. }
+                | Action::ShutdownComplete { .. } => {}
+            }
+        }
+        let member = &mut self.members[index];
+        member.replica.check_invariants(&member.log);
+        self.release(index);
+    }
+
+    fn commit(&mut self, index: usize, high_watermark: i64) {
+        let member = &mut self.members[index];
+        assert!(high_watermark > member.high_watermark, "high watermarks rise");
+        for batch in &member.log.batches {
+            for offset in batch.base..=batch.last {
+                if offset < high_watermark && offset >= member.high_watermark {
+                    let known = *self.committed.entry(offset).or_insert(batch.epoch);
+                    assert!(
+                        known == batch.epoch,
+                        "offset {offset} is committed in {known} and {}",
+                        batch.epoch
+                    );
+                }
+            }
+        }
+        member.high_watermark = high_watermark;
+    }
+
+    /// Lets go of what has become durable.
+    fn release(&mut self, index: usize) {
+        let member = &mut self.members[index];
+        let up_to = member.durable_up_to;
+        let held = core::mem::take(&mut member.held);
+        for action in held {
+            match action {
+                Action::Send {
+                    request,
+                    to,
+                    body,
+                    after,
+                    ..
+                } if after <= up_to => {
+                    let target = usize::try_from(to.id.0 - 1).expect("a voter");
+                    let incarnation = self.members[index].incarnation;
+                    self.network.push((
+                        target,
+                        Message::Request {
+                            from: index,
+                            incarnation,
+                            request,
+                            body,
+                        },
+                    ));
+                }
+                Action::Reply { reply, answer, after } if after <= up_to => {
+                    let Some((to, incarnation, request)) = self.members[index].replies.remove(&reply) else {
+                        continue;
+                    };
+                    let batches = self.read(index, &answer);
+                    self.network.push((
+                        to,
+                        Message::Answer {
+                            from: index,
+                            incarnation,
+                            request,
+                            answer,
+                            batches,
+                        },
+                    ));
+                }
+                waiting => self.members[index].held.push(waiting),
+            }
+        }
+    }
+
+    fn read(&mut self, index: usize, answer: &Answer) -> Vec<BatchInfo> {
+        let Answer::Fetch {
+            plan: FetchPlan::Read { from, .. },
+            ..
+        } = answer
+        else {
+            return Vec::new();
+        };
+        let limit = 1 + usize::try_from(self.rng.below(3)).expect("small");
+        let log = &self.members[index].log;
+        log.batches
+            .iter()
+            .filter(|batch| batch.base >= *from)
+            .take(limit)
+            .cloned()
+            .collect()
+    }
+
+    fn deliver(&mut self, to: usize, message: Message) {
+        match message {
+            Message::Request {
+                from,
+                incarnation,
+                request,
+                body,
+            } => {
+                if self.members[from].incarnation != incarnation {
+                    return;
+                }
+                let reply = ReplyId(self.next_reply);
+                self.next_reply += 1;
+                self.members[to]
+                    .replies
+                    .insert(reply, (from, incarnation, request));
+                let event = request_event(reply, key(self.members[from].id), body, self.members[to].id);
+                self.step(to, event);
+            }
+            Message::Answer {
+                from,
+                incarnation,
+                request,
+                answer,
+                batches,
+            } => {
+                if self.members[to].incarnation != incarnation {
+                    return;
+                }
+                let event = answer_event(request, key(self.members[from].id), answer, batches);
+                self.step(to, event);
+            }
+            Message::Lost { incarnation, request } => {
+                if self.members[to].incarnation == incarnation {
+                    let fault = RequestFault::Disconnected;
+                    self.step(to, Event::RequestFailed { request, fault });
+                }
+            }
+        }
+    }
+
+    fn flush(&mut self, index: usize) {
+        let rounds = self.rng.below(4) + 1;
+        let member = &mut self.members[index];
+        let count = member.queue.len().min(usize::try_from(rounds).expect("small"));
+        let Some((up_to, _)) = count.checked_sub(1).map(|last| member.queue[last].clone()) else {
+            return;
+        };
+        for (ticket, op) in member.queue.drain(..count) {
+            member.durable.submit(ticket, &op, self.now.mono);
+        }
+        member.durable.flushed = member.durable.end.last_offset;
+        member.log.flushed = member.durable.end.last_offset.min(member.log.end.last_offset);
+        member.log.unfinished = member.queue.first().map(|(ticket, _)| (*ticket, self.now.mono));
+        member.durable_up_to = up_to;
+        self.step(index, Event::Durable { up_to });
+    }
+
+    fn crash(&mut self, index: usize, seed: u64) {
+        let ids: Vec<i32> = self.members.iter().map(|member| member.id).collect();
+        let member = &mut self.members[index];
+        let mut log = member.durable.clone();
+        log.unfinished = None;
+        let mut settings = config(&ids);
+        settings.local = key(member.id);
+        settings.seed = seed;
+        let recovered = Recovered {
+            election: log.election.clone(),
+            ..Recovered::default()
+        };
+        let mut out = Vec::new();
+        let before = member.replica.epoch();
+        member.replica = Replica::open(settings, recovered, &log, self.now, &mut out).expect("reopens");
+        assert!(member.replica.epoch() <= before);
+        member.log = log.clone();
+        member.durable = log;
+        member.queue.clear();
+        member.durable_up_to = Ticket::NONE;
+        member.held.clear();
+        member.replies.clear();
+        member.incarnation += 1;
+        member.high_watermark = 0;
+        self.perform(index, out);
+    }
+
+    fn pass(&mut self, ms: u64) {
+        self.now.mono = self.now.mono.after(Duration::from_millis(ms));
+        self.now.wall_ms += i64::try_from(ms).expect("small");
+        for index in 0..self.members.len() {
+            if self.members[index]
+                .replica
+                .next_deadline()
+                .is_some_and(|deadline| deadline <= self.now.mono)
+            {
+                self.step(index, Event::Tick);
+                let deadline = self.members[index].replica.next_deadline();
+                assert!(
+                    deadline.is_none_or(|deadline| deadline > self.now.mono),
+                    "nothing due is left undone"
+                );
+            }
+        }
+    }
+
+    fn pick(&mut self, bound: usize) -> usize {
+        usize::try_from(self.rng.below(bound as u64)).expect("small")
+    }
+
+    fn act(&mut self, faults: bool) {
+        match self.rng.below(100) {
+            0..50 if !self.network.is_empty() => {
+                let which = self.pick(self.network.len());
+                let (to, message) = self.network.swap_remove(which);
+                let from = match &message {
+                    Message::Request { from, .. } | Message::Answer { from, .. } => *from,
+                    Message::Lost { .. } => to,
+                };
+                let cut = faults && (self.cut == Some(to) || self.cut == Some(from));
+                if cut || faults && self.rng.below(20) == 0 {
+                    if let Message::Request {
+                        from,
+                        incarnation,
+                        request,
+                        ..
+                    } = message
+                    {
+                        self.network.push((from, Message::Lost { incarnation, request }));
+                    }
+                } else {
+                    self.deliver(to, message);
+                }
+            }
+            50..75 => {
+                let index = self.pick(self.members.len());
+                self.flush(index);
+            }
+            75..85 => {
+                let ms = self.rng.below(60);
+                self.pass(ms);
+            }
+            85..97 => {
+                let index = self.pick(self.members.len());
+                let reply = ReplyId(self.next_reply);
+                self.next_reply += 1;
+                let records = u32::try_from(1 + self.rng.below(3)).expect("small");
+                let payload = PayloadId(reply.0);
+                self.step(
+                    index,
+                    Event::Propose {
+                        reply,
+                        epoch: None,
+                        records,
+                        bytes: 10,
+                        payload,
+                    },
+                );
+            }
+            97 if faults && self.rng.below(4) == 0 => {
+                let index = self.pick(self.members.len());
+                let seed = self.rng.below(u64::MAX);
+                self.crash(index, seed);
+            }
+            98 if faults => {
+                let index = self.pick(self.members.len() * 2);
+                self.cut = (index < self.members.len()).then_some(index);
+            }
+            99 => {
+                let index = self.pick(self.members.len());
+                let epoch = self.members[index].replica.epoch();
+                if faults && self.rng.below(10) == 0 {
+                    self.step(index, Event::Resign { epoch });
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn request_event(reply: ReplyId, from: ReplicaKey, body: PeerRequest, local: i32) -> Event {
+    let context = RequestContext {
+        reply,
+        listener: "CONTROLLER".to_string(),
+        partition: PartitionMatch::Metadata,
+    };
+    match body {
+        PeerRequest::Vote {
+            cluster_id,
+            voter,
+            candidate,
+            epoch,
+            log_end,
+            pre_vote,
+        } => Event::ReceiveVoteRequest {
+            context,
+            from,
+            cluster_id: Some(cluster_id),
+            voter_id: voter.id,
+            voter_directory_id: voter.directory_or_nil(),
+            candidate_epoch: epoch,
+            candidate: candidate.id,
+            candidate_directory_id: candidate.directory_or_nil(),
+            candidate_log_end: log_end,
+            pre_vote,
+        },
+        PeerRequest::BeginQuorumEpoch {
+            cluster_id,
+            voter,
+            leader,
+            epoch,
+            endpoints,
+        } => Event::ReceiveBeginQuorumEpoch {
+            context,
+            cluster_id: Some(cluster_id),
+            voter_id: voter.id,
+            voter_directory_id: voter.directory_or_nil(),
+            leader_id: leader,
+            leader_epoch: epoch,
+            leader_endpoints: endpoints,
+        },
+        PeerRequest::EndQuorumEpoch {
+            cluster_id,
+            leader,
+            epoch,
+            preferred_successors,
+        } => {
+            let place = preferred_successors
+                .iter()
+                .position(|successor| successor.id == NodeId(local));
+            let rank = SuccessorRank {
+                position: u32::try_from(place.unwrap_or(preferred_successors.len())).expect("small"),
+                successors: u32::try_from(preferred_successors.len()).expect("small"),
+            };
+            Event::ReceiveEndQuorumEpoch {
+                context,
+                cluster_id: Some(cluster_id),
+                leader_id: leader,
+                leader_epoch: epoch,
+                leader_endpoints: crate::endpoints::Endpoints::empty(),
+                successor_rank: rank,
+            }
+        }
+        PeerRequest::Fetch {
+            cluster_id,
+            replica,
+            epoch,
+            log_end,
+            high_watermark,
+            max_wait_ms,
+            max_bytes,
+        } => Event::ReceiveFetch {
+            context,
+            from: replica,
+            cluster_id: Some(cluster_id),
+            fetch_epoch: epoch,
+            fetch_offset: log_end.last_offset,
+            last_fetched_epoch: log_end.last_epoch,
+            high_watermark,
+            max_wait_ms,
+            max_bytes,
+        },
+        PeerRequest::UpdateRaftVoter {
+            cluster_id,
+            epoch,
+            voter,
+            endpoints,
+            kraft_versions,
+        } => Event::ReceiveUpdateRaftVoter {
+            context,
+            cluster_id: Some(cluster_id),
+            leader_epoch: epoch,
+            voter,
+            endpoints,
+            kraft_versions,
+        },
+        PeerRequest::FetchSnapshot { .. } => panic!("nobody takes snapshots here"),
+    }
+}
+
+fn answer_event(request: RequestId, from: ReplicaKey, answer: Answer, batches: Vec<BatchInfo>) -> Event {
+    let context = |partition: PartitionAnswer| AnswerContext {
+        request,
+        top_level: ErrorCode::None,
+        partition: PartitionMatch::Metadata,
+        error: partition.error,
+        leader: partition.leader,
+        leader_endpoint: partition.endpoint,
+    };
+    match answer {
+        Answer::Vote { partition, granted } => Event::ReceiveVoteResponse {
+            epoch: partition.epoch,
+            answer: context(partition),
+            from,
+            vote_granted: granted,
+        },
+        Answer::BeginQuorumEpoch(partition) => Event::ReceiveBeginQuorumEpochResponse {
+            epoch: partition.epoch,
+            answer: context(partition),
+            from,
+        },
+        Answer::EndQuorumEpoch(partition) => Event::ReceiveEndQuorumEpochResponse {
+            epoch: partition.epoch,
+            answer: context(partition),
+            from,
+        },
+        Answer::UpdateRaftVoter(partition) => Event::ReceiveUpdateRaftVoterResponse {
+            leader_epoch: partition.epoch,
+            answer: context(partition),
+            from,
+        },
+        Answer::Fetch {
+            partition,
+            high_watermark,
+            plan,
+            ..
+        } => {
+            let diverging = match plan {
+                FetchPlan::Diverging(at) => Some(at),
+                _ => None::<LogOffsetMetadata>,
+            };
+            let records = if batches.is_empty() {
+                FetchedRecords::Empty
+            } else {
+                FetchedRecords::Batches {
+                    batches,
+                    payload: PayloadId(0),
+                }
+            };
+            Event::ReceiveFetchResponse {
+                leader_epoch: partition.epoch,
+                leader_id: partition.leader.unwrap_or(NodeId::NONE),
+                answer: context(partition),
+                from,
+                high_watermark,
+                diverging,
+                snapshot: None,
+                records,
+            }
+        }
+        Answer::TopLevel(_) | Answer::FetchSnapshot { .. } | Answer::DescribeQuorum(_) => {
+            panic!("nobody asks for {answer:?}")
+        }
+    }
+}
+
+fn run(size: i32, seed: u64) -> i64 {
+    let mut cluster = Cluster::new(size, seed);
+    for _ in 0..4000 {
+        cluster.act(true);
+    }
+    let before = cluster
+        .members
+        .iter()
+        .map(|member| member.high_watermark)
+        .max()
+        .unwrap_or(0);
+    cluster.cut = None;
+    for _ in 0..6000 {
+        cluster.act(false);
+    }
+    let leaders: Vec<_> = cluster
+        .members
+        .iter()
+        .filter(|member| member.replica.role() == RoleName::Leader)
+        .map(|member| member.id)
+        .collect();
+    let after = cluster
+        .members
+        .iter()
+        .map(|member| member.high_watermark)
+        .max()
+        .unwrap_or(0);
+    assert_eq!(
+        leaders.len(),
+        1,
+        "seed {seed}: one leader once the faults are over"
+    );
+    assert!(after > before, "seed {seed}: progress once the faults are over");
+    after
+}
+
+#[test]
+fn one_leader_per_epoch_and_nothing_committed_is_lost() {
+    for seed in 0..40 {
+        run(3, seed);
+        run(5, seed + 1000);
+    }
+}
+
+#[test]
+fn a_cluster_replays_from_its_seed() {
+    assert_eq!(run(3, 7), run(3, 7));
+}
