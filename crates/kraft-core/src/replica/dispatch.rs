@@ -1,0 +1,235 @@
+//! From events to what they are about.
+
+use super::{
+    Replica, begin_end::Announcement, fetch::FetchRequest, fetch_response::FetchResponse,
+    fetch_snapshot::SnapshotRequest, propose::Offer, snapshot_response::Chunk, turn::Turn, vote::Ballot,
+};
+use crate::{event::Event, ids::ReplicaKey, voter_set::VoterNode};
+
+impl Replica {
+    /// Brings an event to the file that knows what to make of it.
+    pub(super) fn handle(&mut self, event: Event, turn: &mut Turn<'_>) {
+        match event {
+            Event::Tick
+            | Event::ElectionTimeout
+            | Event::FetchTimeout
+            | Event::CheckQuorumTimeout
+            | Event::HeartbeatTimeout => {}
+            Event::ReceiveVoteRequest {
+                context,
+                from: _,
+                cluster_id,
+                voter_id,
+                voter_directory_id,
+                candidate_epoch,
+                candidate,
+                candidate_directory_id,
+                candidate_log_end,
+                pre_vote,
+            } => {
+                let ballot = Ballot {
+                    addressed_to: ReplicaKey::new(voter_id, voter_directory_id),
+                    nominee: ReplicaKey::new(candidate, candidate_directory_id),
+                    epoch: candidate_epoch,
+                    log_end: candidate_log_end,
+                    pre_vote,
+                };
+                self.handle_vote(&context, cluster_id.as_deref(), &ballot, turn);
+            }
+            Event::ReceiveVoteResponse {
+                answer,
+                from: _,
+                epoch,
+                vote_granted,
+            } => {
+                self.handle_vote_response(&answer, epoch, vote_granted, turn);
+            }
+            Event::ReceiveBeginQuorumEpoch {
+                context,
+                cluster_id,
+                voter_id,
+                voter_directory_id,
+                leader_id,
+                leader_epoch,
+                leader_endpoints,
+            } => {
+                let addressed_to = ReplicaKey::new(voter_id, voter_directory_id);
+                let announcement = Announcement {
+                    leader_id,
+                    leader_epoch,
+                    leader_endpoints,
+                };
+                self.handle_begin_quorum_epoch(
+                    &context,
+                    cluster_id.as_deref(),
+                    &addressed_to,
+                    announcement,
+                    turn,
+                );
+            }
+            Event::ReceiveBeginQuorumEpochResponse {
+                answer,
+                from: _,
+                epoch,
+            } => {
+                self.handle_begin_quorum_epoch_response(&answer, epoch, turn);
+            }
+            Event::ReceiveEndQuorumEpoch {
+                context,
+                cluster_id,
+                leader_id,
+                leader_epoch,
+                leader_endpoints,
+                successor_rank,
+            } => {
+                let announcement = Announcement {
+                    leader_id,
+                    leader_epoch,
+                    leader_endpoints,
+                };
+                self.handle_end_quorum_epoch(
+                    &context,
+                    cluster_id.as_deref(),
+                    announcement,
+                    successor_rank,
+                    turn,
+                );
+            }
+            Event::ReceiveEndQuorumEpochResponse {
+                answer,
+                from: _,
+                epoch,
+            } => {
+                self.handle_end_quorum_epoch_response(&answer, epoch, turn);
+            }
+            Event::ReceiveFetch {
+                context,
+                from,
+                cluster_id,
+                fetch_epoch,
+                fetch_offset,
+                last_fetched_epoch,
+                high_watermark,
+                max_wait_ms,
+                max_bytes,
+            } => {
+                let fetch = FetchRequest {
+                    from,
+                    epoch: fetch_epoch,
+                    offset: fetch_offset,
+                    last_epoch: last_fetched_epoch,
+                    high_watermark,
+                    max_wait_ms,
+                    max_bytes,
+                };
+                self.handle_fetch(context, cluster_id.as_deref(), &fetch, turn);
+            }
+            Event::ReceiveFetchSnapshot {
+                context,
+                from,
+                cluster_id,
+                fetch_epoch,
+                snapshot,
+                position,
+                max_bytes,
+            } => {
+                let request = SnapshotRequest {
+                    from,
+                    epoch: fetch_epoch,
+                    snapshot,
+                    position,
+                    max_bytes,
+                };
+                self.handle_fetch_snapshot(&context, cluster_id.as_deref(), &request, turn);
+            }
+            Event::ReceiveFetchResponse {
+                mut answer,
+                from: _,
+                leader_id,
+                leader_epoch,
+                high_watermark,
+                diverging,
+                snapshot,
+                records,
+            } => {
+                answer.leader = answer.leader.or(leader_id.known());
+                let response = FetchResponse {
+                    high_watermark,
+                    diverging,
+                    snapshot,
+                    records,
+                };
+                self.handle_fetch_response(&answer, leader_epoch, response, turn);
+            }
+            Event::ReceiveFetchSnapshotResponse {
+                answer,
+                from: _,
+                leader_epoch,
+                snapshot,
+                size,
+                position,
+                bytes,
+                payload,
+            } => {
+                let chunk = Chunk {
+                    snapshot,
+                    size,
+                    position,
+                    bytes,
+                    payload,
+                };
+                self.handle_fetch_snapshot_response(&answer, leader_epoch, chunk, turn);
+            }
+            Event::SnapshotInstalled { snapshot, control } => {
+                self.snapshot_installed(snapshot, &control, turn)
+            }
+            Event::SnapshotRejected { snapshot } => self.snapshot_rejected(snapshot),
+            Event::ReceiveUpdateRaftVoter {
+                context,
+                cluster_id,
+                leader_epoch,
+                voter,
+                endpoints,
+                kraft_versions,
+            } => {
+                let node = VoterNode {
+                    key: voter,
+                    endpoints,
+                    kraft_versions,
+                };
+                self.handle_update_voter(&context, cluster_id.as_deref(), leader_epoch, node, turn);
+            }
+            Event::ReceiveUpdateRaftVoterResponse {
+                answer,
+                from: _,
+                leader_epoch,
+            } => {
+                self.handle_update_voter_response(&answer, leader_epoch, turn);
+            }
+            Event::ReceiveDescribeQuorum { context } => self.handle_describe_quorum(&context, turn),
+            Event::ReceiveLeaderlessEpoch { epoch } => self.leaderless_epoch(epoch, turn),
+            Event::RequestFailed { request, fault } => self.request_failed(request, fault, turn),
+            Event::CallerGone { reply } => self.parked.forget(reply),
+            Event::Propose {
+                reply,
+                epoch,
+                records,
+                bytes,
+                payload,
+            } => {
+                let offer = Offer {
+                    reply,
+                    epoch,
+                    records,
+                    bytes,
+                    payload,
+                };
+                self.propose(offer, turn);
+            }
+            Event::Durable { up_to } => self.durable(up_to, turn),
+            Event::StorageFailed => self.storage_failed(turn),
+            Event::Resign { epoch } => self.resign(epoch),
+            Event::Shutdown { timeout } => self.begin_shutdown(timeout, turn),
+        }
+    }
+}
