@@ -55,7 +55,7 @@ pub(crate) fn examine<F: FileSystem>(
     let file_epochs = contents.epochs.as_deref().unwrap_or_default();
 
     let mut examined = match snapshot {
-        Some((id, ref records)) if is_ahead(id, &segments, contents) => Examined {
+        Some((id, ref records)) if is_ahead(id, &segments) => Examined {
             replaced: segments.iter().map(|segment| segment.base).collect(),
             segments: Vec::new(),
             start: id.end_offset,
@@ -90,21 +90,20 @@ pub(crate) fn examine<F: FileSystem>(
     Ok(examined)
 }
 
-/// Whether a snapshot begins where no log has come to: a full truncation that was interrupted.
-fn is_ahead<F: FileSystem>(id: SnapshotId, segments: &[ExaminedSegment<F>], contents: &Contents) -> bool {
+/// Whether a snapshot ends where the log has not come to: a full truncation that was interrupted. Epochs that have no
+/// record yet do not count: nothing is lost with them.
+fn is_ahead<F: FileSystem>(id: SnapshotId, segments: &[ExaminedSegment<F>]) -> bool {
     if let [only] = segments
         && only.base == id.end_offset
         && only.batches.is_empty()
     {
         return false;
     }
-    let in_log = segments
-        .iter()
-        .filter_map(|segment| segment.batches.last())
+    let last_batches = segments.iter().filter_map(|segment| segment.batches.last());
+    let newest = last_batches
         .map(|batch| batch.info.epoch)
-        .max();
-    let in_file = contents.epochs.iter().flatten().map(|entry| entry.epoch).max();
-    let newest = in_log.max(in_file).unwrap_or_default();
+        .max()
+        .unwrap_or_default();
     let log_end = segments.last().map_or(0, |segment| segment.end.offset);
     id.epoch > newest || (id.epoch == newest && id.end_offset > log_end)
 }

@@ -27,8 +27,8 @@ pub struct LogIndex {
 struct Unfinished {
     ticket: Ticket,
     submitted: Instant,
-    /// What is durable once it is done; `None` if it changes nothing there.
-    flushes_to: Option<i64>,
+    /// What is durable once it is done, and with it all that was submitted before.
+    flushes_to: i64,
 }
 
 impl LogIndex {
@@ -61,20 +61,15 @@ impl LogIndex {
             self.unfinished.back().is_none_or(|newest| newest.ticket < ticket),
             "tickets rise"
         );
-        let flushes_to = match op {
+        match op {
             StorageOp::Append { batches, infos } => {
                 self.append(infos);
                 self.recent.push(ticket, batches, infos);
-                Some(self.end)
             }
-            StorageOp::Truncate { to } => {
-                self.truncate(*to);
-                None
-            }
+            StorageOp::Truncate { to } => self.truncate(*to),
             StorageOp::TruncateFully { snapshot } => {
                 self.truncate_fully(snapshot.end_offset);
                 self.snapshots.forget_before(*snapshot);
-                Some(snapshot.end_offset)
             }
             StorageOp::SnapshotChunk {
                 snapshot,
@@ -85,18 +80,16 @@ impl LogIndex {
                 if *last {
                     self.snapshot_stored(*snapshot, position + bytes.len() as u64);
                 }
-                None
             }
-            StorageOp::StoreElection(_) => None,
+            StorageOp::StoreElection(_) => {}
             StorageOp::StartEpoch { epoch, start } => {
                 self.epochs.assign(*epoch, *start);
-                None
             }
-        };
+        }
         self.unfinished.push_back(Unfinished {
             ticket,
             submitted: now,
-            flushes_to,
+            flushes_to: self.end,
         });
     }
 
@@ -108,9 +101,7 @@ impl LogIndex {
             .is_some_and(|oldest| oldest.ticket <= up_to)
         {
             let done = self.unfinished.pop_front().expect("there is a front");
-            if let Some(end) = done.flushes_to {
-                self.flushed_end = self.flushed_end.max(end);
-            }
+            self.flushed_end = self.flushed_end.max(done.flushes_to);
         }
         self.recent.evict(up_to);
     }
@@ -160,7 +151,6 @@ impl LogIndex {
         }
         if to < self.start {
             self.truncate_fully(to);
-            self.flushed_end = to;
             return;
         }
         let kept = self.batch_ends.partition_point(|end| *end <= to);
@@ -185,7 +175,7 @@ impl LogIndex {
     fn bound_flushed(&mut self, to: i64) {
         self.flushed_end = self.flushed_end.min(to);
         for unfinished in &mut self.unfinished {
-            unfinished.flushes_to = unfinished.flushes_to.map(|end| end.min(to));
+            unfinished.flushes_to = unfinished.flushes_to.min(to);
         }
     }
 }

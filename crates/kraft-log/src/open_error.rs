@@ -59,9 +59,9 @@ pub enum OpenError {
     },
     /// Bytes in the log that are no valid batch, and that no crash leaves.
     #[error(
-        "{}: byte {position}: {fault}; {}Nothing was changed. {WAYS_OUT}",
+        "{}: byte {position}: {fault}{}. Nothing was changed. {WAYS_OUT}",
         path.display(),
-        why.map_or(String::new(), |why| format!("{why}, so this is not what a crash leaves. "))
+        why.map_or(String::new(), |why| format!("; {why}, so this is not what a crash leaves"))
     )]
     Damaged {
         /// The segment.

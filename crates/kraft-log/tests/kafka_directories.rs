@@ -1,21 +1,18 @@
 //! Directories that Kafka left behind, running, stopped or killed, are opened with the facts that Kafka's own dump tool
 //! reports of them.
 
-use flate2::read::GzDecoder;
+mod common;
+
+use common::{VECTORS, files, unpack};
 use kraft_core::{LogView, SnapshotId};
-use kraft_fs::{File, FileSystem, MemFs, Open};
-use kraft_log::{LogOptions, METADATA_PARTITION_DIR, Opened, StorageOp, epoch_checkpoint, open};
+use kraft_fs::MemFs;
+use kraft_log::{LogOptions, Opened, StorageOp, epoch_checkpoint, open};
 use kraft_wire::batch::Batches;
 use serde_json::Value;
-use std::{
-    io::Read,
-    path::{Path, PathBuf},
-};
-
-const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/dirs");
+use std::path::Path;
 
 fn names() -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(VECTORS)
+    let mut names: Vec<String> = std::fs::read_dir(format!("{VECTORS}/dirs"))
         .expect("the vectors are there")
         .filter_map(|entry| {
             let name = entry.expect("readable").file_name().into_string().expect("ascii");
@@ -27,33 +24,8 @@ fn names() -> Vec<String> {
 }
 
 fn facts(name: &str) -> Value {
-    let text = std::fs::read(format!("{VECTORS}/{name}.json")).expect("readable");
+    let text = std::fs::read(format!("{VECTORS}/dirs/{name}.json")).expect("readable");
     serde_json::from_slice(&text).expect("JSON")
-}
-
-/// Unpacks a directory into memory. Index files are cut to the zeros they begin with: they are 10 MiB each.
-fn unpack(name: &str) -> (MemFs, PathBuf) {
-    let fs = MemFs::new();
-    let packed = std::fs::File::open(format!("{VECTORS}/{name}.tar.gz")).expect("readable");
-    let mut archive = tar::Archive::new(GzDecoder::new(packed));
-    let root = Path::new("/data");
-    fs.create_dir_all(&root.join(METADATA_PARTITION_DIR))
-        .expect("created");
-    for entry in archive.entries().expect("a tar file") {
-        let entry = entry.expect("an entry");
-        if !entry.header().entry_type().is_file() {
-            continue;
-        }
-        let path = root.join(entry.path().expect("a path"));
-        let mut bytes = Vec::new();
-        entry.take(100_000).read_to_end(&mut bytes).expect("readable");
-        let file = fs.open(&path, Open::CreateNew).expect("created");
-        file.write_all_at(&bytes, 0).expect("written");
-        if path.extension().is_some_and(|suffix| suffix == "checkpoint") {
-            file.set_mode(0o400).expect("a mode");
-        }
-    }
-    (fs, root.join(METADATA_PARTITION_DIR))
 }
 
 fn opened(fs: &MemFs, dir: &Path) -> Opened<MemFs> {
@@ -208,21 +180,9 @@ fn opening_twice_changes_nothing_more() {
     for name in ["small-killed", "pruned-killed", "formatted-standalone"] {
         let (fs, dir) = unpack(name);
         opened(&fs, &dir).writer.close().expect("closed");
-        let files = |fs: &MemFs| -> Vec<_> {
-            let entries = fs.list(&dir).expect("listed");
-            entries
-                .into_iter()
-                .map(|entry| {
-                    let bytes = fs
-                        .read_bounded(&dir.join(&entry.name), 1 << 24)
-                        .expect("readable");
-                    (entry.name, bytes)
-                })
-                .collect()
-        };
-        let before = files(&fs);
+        let before = files(&fs, &dir);
         opened(&fs, &dir).writer.close().expect("closed");
-        assert_eq!(files(&fs), before, "{name}");
+        assert_eq!(files(&fs, &dir), before, "{name}");
     }
 }
 

@@ -1,0 +1,167 @@
+//! Damaged directories, as in the table that was recorded from Kafka: what we do with each of them.
+//!
+//! `vectors/recovery-outcomes.txt` holds our outcome of every case beside Kafka's log end. Set `KRAFT_REWRITE` to write
+//! it anew, then read the difference.
+
+mod common;
+
+use common::{VECTORS, files, unpack, write};
+use kraft_core::LogView;
+use kraft_fs::{File, FileSystem, MemFs, Open, Unsynced};
+use kraft_log::{LogOptions, open};
+use serde_json::Value;
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+/// Cases whose edits memory should not hold, or that need an operating system to refuse something.
+fn runs_here(case: &Value) -> bool {
+    let edits = case["edits"].as_array().into_iter().flatten();
+    let small = edits
+        .filter_map(|edit| edit["append_zeros"].as_u64())
+        .all(|zeros| zeros <= 1 << 24);
+    let no_directory = case["id"] == "metadata-dir-is-file";
+    small && !no_directory && case.get("environment").is_none()
+}
+
+fn apply(fs: &MemFs, edit: &Value) {
+    let text = |field: &str| edit[field].as_str().expect("text");
+    let bytes = |field: &str| -> Vec<u8> {
+        let digits = text(field).as_bytes();
+        digits
+            .chunks(2)
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("ascii"), 16).expect("hex"))
+            .collect()
+    };
+    let path = Path::new("/data").join(text("file"));
+    let other = |field: &str| Path::new("/data").join(text(field));
+    let len = || {
+        fs.metadata(&path)
+            .expect("readable")
+            .map_or(0, |metadata| metadata.len)
+    };
+    // A snapshot is read-only; whoever damages it does not care.
+    if let Ok(file) = fs.open(&path, Open::Read) {
+        file.set_mode(0o644).expect("a mode");
+    }
+    if edit.get("write_hex").is_some() {
+        write(
+            fs,
+            &path,
+            edit["offset"].as_u64().expect("a number"),
+            &bytes("write_hex"),
+        );
+    } else if let Some(size) = edit["truncate_to"].as_u64() {
+        fs.open(&path, Open::ReadWrite)
+            .expect("opened")
+            .set_len(size)
+            .expect("cut");
+    } else if edit.get("append_hex").is_some() {
+        write(fs, &path, len(), &bytes("append_hex"));
+    } else if let Some(zeros) = edit["append_zeros"].as_u64() {
+        let file = fs.open(&path, Open::ReadWrite).expect("opened");
+        file.set_len(len() + zeros).expect("extended");
+    } else if edit.get("delete").is_some() {
+        delete(fs, &path);
+    } else if edit.get("rename_to").is_some() {
+        fs.rename(&path, &other("rename_to")).expect("renamed");
+    } else if edit.get("copy_to").is_some() {
+        let content = fs
+            .read_bounded(&path, 1 << 24)
+            .expect("readable")
+            .expect("it is there");
+        delete(fs, &other("copy_to"));
+        write(fs, &other("copy_to"), 0, &content);
+    } else if edit.get("create_hex").is_some() {
+        delete(fs, &path);
+        write(fs, &path, 0, &bytes("create_hex"));
+    } else if edit.get("set_text").is_some() {
+        delete(fs, &path);
+        write(fs, &path, 0, text("set_text").as_bytes());
+    } else {
+        assert!(edit.get("mkdir").is_some(), "unknown edit {edit}");
+        fs.create_dir_all(&path).expect("created");
+    }
+}
+
+fn delete(fs: &MemFs, path: &Path) {
+    match fs.metadata(path).expect("readable") {
+        Some(metadata) if metadata.is_dir => {
+            for entry in fs.list(path).expect("listed") {
+                fs.remove(&path.join(entry.name)).expect("removed");
+            }
+        }
+        Some(_) => fs.remove(path).expect("removed"),
+        None => {}
+    }
+}
+
+/// Our outcome in one line. Nothing may have been written where we refuse.
+fn outcome(case: &Value, bases: &mut BTreeMap<String, (MemFs, PathBuf)>) -> String {
+    let base = case["base"].as_str().expect("a name");
+    let (good, dir) = bases.entry(base.to_owned()).or_insert_with(|| unpack(base));
+    let fs = good.crash_image(Unsynced::Kept);
+    for edit in case["edits"].as_array().into_iter().flatten() {
+        apply(&fs, edit);
+    }
+    let before = files(&fs, dir);
+    match open(fs.clone(), dir, LogOptions::default()) {
+        Ok(opened) => {
+            let index = &opened.index;
+            format!(
+                "{}..{} epoch {}",
+                index.start(),
+                index.end().last_offset,
+                index.end().last_epoch
+            )
+        }
+        Err(error) => {
+            assert_eq!(
+                files(&fs, dir),
+                before,
+                "{}: a refusal writes nothing",
+                case["id"]
+            );
+            let text = error.to_string();
+            assert!(!text.contains('\n'), "one line: {text}");
+            // What an operator can do is always the same.
+            let fact = text.split(". Nothing was changed").next().expect("a first part");
+            format!("refused: {}", fact.replace("/data/__cluster_metadata-0/", ""))
+        }
+    }
+}
+
+#[test]
+fn every_damaged_directory_ends_as_the_table_says() {
+    let cases = std::fs::read_to_string(format!("{VECTORS}/recovery.jsonl")).expect("readable");
+    let mut bases = BTreeMap::new();
+    let mut table = String::new();
+    for case in cases.lines() {
+        let case: Value = serde_json::from_str(case).expect("JSON");
+        if !runs_here(&case) {
+            continue;
+        }
+        let id = case["id"].as_str().expect("a name");
+        let kafka = match case["log_end_loaded"].as_i64() {
+            Some(end) => format!("{}, log end {end}", case["outcome"].as_str().expect("text")),
+            None => case["outcome"].as_str().expect("text").to_owned(),
+        };
+        writeln!(
+            table,
+            "{id}\n  kafka: {kafka}\n  kraft: {}",
+            outcome(&case, &mut bases)
+        )
+        .expect("text");
+    }
+    let path = format!("{VECTORS}/recovery-outcomes.txt");
+    if std::env::var_os("KRAFT_REWRITE").is_some() {
+        std::fs::write(&path, &table).expect("written");
+    }
+    let expected = std::fs::read_to_string(&path).expect("readable");
+    for (line, (got, expected)) in table.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(got, expected, "line {}", line + 1);
+    }
+    assert_eq!(table.lines().count(), expected.lines().count());
+}
