@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::part::{self, Outcome};
-use crate::{interop, policy, sim, workspace};
+use crate::{footprint, interop, policy, sim, workspace};
 
 pub(crate) fn run(only: &[String]) -> bool {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()));
@@ -61,6 +61,13 @@ const PARTS: &[(&str, Part)] = &[
         cargo(name, &["build", "--locked", "--release", "-p", "kraft-cli"], 15)
     }),
     ("simulation", sim::part),
+    ("footprint", |name| {
+        part::check(
+            name,
+            "time to leader and memory of a single node",
+            footprint::check,
+        )
+    }),
     ("demo", demo),
     ("interop", |name| {
         part::check(name, "a quorum with Apache Kafka 4.4, the short form", || {

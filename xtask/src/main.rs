@@ -3,6 +3,8 @@
 
 mod ci;
 mod fix;
+mod footprint;
+mod fuzz;
 mod interop;
 mod part;
 mod policy;
@@ -42,6 +44,12 @@ enum Command {
         #[arg(long)]
         keep: bool,
     },
+    /// Every decoder under random bytes, longer than the tests do it
+    Fuzz {
+        /// How long each target runs
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
+    },
     /// Seeded simulation of whole quorums in a release build
     Sim {
         /// How many seeds
@@ -58,6 +66,7 @@ fn main() -> ExitCode {
         Command::Ci { only } => ci::run(&only),
         Command::Fix => fix::run(),
         Command::Interop { short, only, keep } => interop::run(interop::Options { short, only, keep }),
+        Command::Fuzz { seconds } => fuzz::run(seconds),
         Command::Sim { seeds, first } => sim::run(first, seeds),
     };
     if passed {

@@ -158,10 +158,10 @@ impl Demo {
 
     fn stop_all(&mut self, quorum: &mut LocalQuorum) -> Result<(), Box<dyn Error>> {
         let begun = Instant::now();
-        for id in ids(quorum) {
-            let status = quorum.stop(id)?;
+        let ids = ids(quorum);
+        for (id, status) in ids.iter().zip(quorum.stop(&ids)?) {
             if !status.success() {
-                return Err(DemoError::Stop { id, status }.into());
+                return Err(DemoError::Stop { id: *id, status }.into());
             }
         }
         self.fact(&format!(

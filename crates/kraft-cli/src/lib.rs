@@ -16,6 +16,7 @@
 //! Every command ends with 0 on success, with 1 and one line on stderr on a failure, and with 2 on wrong usage.
 
 mod client;
+mod clock;
 mod demo;
 mod dump;
 mod format;
@@ -25,6 +26,7 @@ mod program;
 mod quorum;
 mod random;
 mod random_uuid;
+mod run;
 
 pub use program::program;
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{demo, dump, format, info, quorum, random_uuid};
+use crate::{demo, dump, format, info, quorum, random_uuid, run};
 
 #[derive(Parser)]
 #[command(
@@ -28,6 +28,7 @@ enum Command {
     RandomUuid(random_uuid::Arguments),
     Format(format::Arguments),
     Info(info::Arguments),
+    Run(run::Arguments),
     Quorum(quorum::Arguments),
     Dump(dump::Arguments),
 }
@@ -38,6 +39,7 @@ pub fn program() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::RandomUuid(arguments) => random_uuid::run(&arguments),
         Command::Format(arguments) => format::run(&arguments),
+        Command::Run(arguments) => run::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Quorum(arguments) => quorum::run(arguments),
         Command::Dump(arguments) => dump::run(&arguments),

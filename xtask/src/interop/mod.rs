@@ -18,6 +18,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use jars::Jars;
+
+pub(crate) use jars::eventually;
+pub(crate) use quorum::kraft;
+
 use quorum::{Kind, Mode};
 
 use crate::workspace;

@@ -8,14 +8,13 @@ mod voter_list;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use kraft_fs::RealFs;
 use kraft_log::format::{FormatReport, FormatRequest};
 use kraft_metadata::feature::MetadataVersion;
 use kraft_transport::properties::ServerConfig;
 
-use crate::{Outcome, random};
+use crate::{Outcome, clock, random};
 use plan::Plan;
 
 /// Prepare the directories of a new controller
@@ -79,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             voters: plan.voters.clone(),
             bootstrap_values: &values,
             ignore_formatted: arguments.ignore_formatted,
-            clock: &mut now_ms,
+            clock: &mut clock::now_ms,
             random_bytes: &mut || {
                 ids.next()
                     .expect("more ids than directories were made")
@@ -108,11 +107,6 @@ fn print(report: &FormatReport, version: MetadataVersion) -> std::io::Result<()>
         writeln!(out, "Formatting {kind} {path} with metadata.version {version}.")?;
     }
     Ok(())
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 const SALT_SIZE: usize = 24;

@@ -215,21 +215,29 @@ impl LocalQuorum {
         Ok(())
     }
 
-    /// Ends a node with SIGTERM and gives its exit status; it has to end within five seconds.
+    /// Ends nodes with SIGTERM, all at once, and gives their exit statuses; they have to end within five seconds.
     ///
     /// # Errors
-    /// It does not run, or goes on running.
-    pub fn stop(&mut self, id: i32) -> Result<ExitStatus, LocalError> {
-        let mut child = self.take(id)?;
-        let pid = i32::try_from(child.id())
-            .ok()
-            .and_then(Pid::from_raw)
-            .expect("a child has a process id");
-        kill_process(pid, Signal::TERM).map_err(|error| LocalError::Io {
-            what: "SIGTERM".to_owned(),
-            source: error.into(),
-        })?;
+    /// One of them does not run, or goes on running.
+    pub fn stop(&mut self, ids: &[i32]) -> Result<Vec<ExitStatus>, LocalError> {
         let deadline = Instant::now() + STOP_LIMIT;
+        for id in ids {
+            let node = self.node_mut(*id);
+            let process = node.process_id().ok_or_else(|| node.failed("does not run"))?;
+            let pid = i32::try_from(process)
+                .ok()
+                .and_then(Pid::from_raw)
+                .expect("a child has a process id");
+            kill_process(pid, Signal::TERM).map_err(|error| LocalError::Io {
+                what: "SIGTERM".to_owned(),
+                source: error.into(),
+            })?;
+        }
+        ids.iter().map(|id| self.wait_for_end(*id, deadline)).collect()
+    }
+
+    fn wait_for_end(&mut self, id: i32, deadline: Instant) -> Result<ExitStatus, LocalError> {
+        let mut child = self.take(id)?;
         loop {
             if let Some(status) = child.try_wait().map_err(io_error("waiting for a stopped node"))? {
                 return Ok(status);

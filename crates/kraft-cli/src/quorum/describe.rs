@@ -2,11 +2,10 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::Outcome;
 use crate::client::Admin;
 use crate::quorum::output::{self, Times};
+use crate::{Outcome, clock};
 
 /// Print the state of the quorum, as its leader sees it
 #[derive(clap::Args)]
@@ -37,7 +36,9 @@ pub(crate) fn run(admin: &Admin, arguments: &Arguments) -> Outcome {
         output::status(&described)?
     } else {
         let times = if arguments.human_readable {
-            Times::Before { now_ms: now_ms() }
+            Times::Before {
+                now_ms: clock::now_ms(),
+            }
         } else {
             Times::Epoch
         };
@@ -45,9 +46,4 @@ pub(crate) fn run(admin: &Admin, arguments: &Arguments) -> Outcome {
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

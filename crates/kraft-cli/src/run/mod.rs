@@ -1,0 +1,94 @@
+//! `kraft run`: one controller from Kafka's own `server.properties`, as `kafka-server-start`.
+
+mod node;
+mod registrar;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use kraft_fs::{DirLock, FileSystem, RealFs};
+use kraft_log::directory_check::{CheckedDirectories, ConfiguredDirectories, check_directories};
+use kraft_transport::properties::ServerConfig;
+use tracing::{info, warn};
+use tracing_subscriber::EnvFilter;
+
+use crate::{Outcome, clock, random};
+
+/// Run a controller until SIGTERM or SIGINT
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  kraft run -c server.properties --override controller.quorum.fetch.timeout.ms=1000\n\n\
+    The first line on stdout says that the listener accepts. The log goes to stderr; KRAFT_LOG=debug makes it talk more."
+)]
+pub(crate) struct Arguments {
+    /// The controller's server.properties
+    #[arg(short, long, value_name = "FILE")]
+    config: PathBuf,
+    /// A setting that goes before the one in the file
+    #[arg(long = "override", value_name = "KEY=VALUE")]
+    overrides: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    let config = ServerConfig::read(&arguments.config, &arguments.overrides)?;
+    // Nothing is written before it is certain that the directories are this node's and nobody else has them.
+    let configured = ConfiguredDirectories {
+        node_id: config.node_id.0,
+        metadata_dir: &config.metadata_log_dir,
+        log_dirs: &config.log_dirs,
+    };
+    let mut directories = check_directories(&RealFs, configured)?;
+    let lock = RealFs.lock_dir(&config.metadata_log_dir)?;
+    give_missing_ids(&mut directories)?;
+    start_logging();
+    name_unused_keys(&config);
+    serve(&config, &directories, lock)
+}
+
+fn give_missing_ids(directories: &mut CheckedDirectories) -> Result<(), Box<dyn std::error::Error>> {
+    let mut ids = random::uuids(directories.directories().len() + ID_ATTEMPTS)?.into_iter();
+    let mut random_bytes = || {
+        ids.next()
+            .expect("more ids than directories were made")
+            .into_bytes()
+    };
+    Ok(directories.give_missing_ids(&RealFs, &mut random_bytes, clock::now_ms())?)
+}
+
+fn start_logging() {
+    let filter = EnvFilter::try_from_env("KRAFT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let ansi = std::io::stderr().is_terminal();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(ansi);
+    subscriber.init();
+}
+
+/// Kafka accepts such keys in silence. They are no fault, but a misspelt key is otherwise never found.
+fn name_unused_keys(config: &ServerConfig) {
+    if !config.unknown.is_empty() {
+        warn!(
+            keys = config.unknown.join(", "),
+            "unknown keys in the configuration"
+        );
+    }
+    if !config.without_effect.is_empty() {
+        info!(
+            keys = config.without_effect.join(", "),
+            "keys without effect here"
+        );
+    }
+}
+
+fn serve(config: &ServerConfig, directories: &CheckedDirectories, lock: DirLock) -> Outcome {
+    let seed = u64::from_ne_bytes(random::bytes()?);
+    let incarnation_id = random::uuid()?;
+    let runtime = kraft_transport::node::runtime()?;
+    runtime.block_on(node::run(config, directories, lock, seed, incarnation_id))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A directory id that is already taken is made anew; more than a few of them never are.
+const ID_ATTEMPTS: usize = 8;

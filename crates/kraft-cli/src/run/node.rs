@@ -1,0 +1,126 @@
+//! The node of a running program: from configuration to handle, its first line, its registration, its end.
+
+use std::error::Error;
+use std::io::Write;
+use std::time::Duration;
+
+use kraft_core::Endpoints;
+use kraft_fs::{DirLock, RealFs};
+use kraft_log::directory_check::CheckedDirectories;
+use kraft_log::{LogOptions, METADATA_PARTITION_DIR};
+use kraft_metadata::{MetadataMachine, MetadataSettings};
+use kraft_transport::engine::EngineConfig;
+use kraft_transport::node::{self, Handle, ListenerConfig, NodeConfig};
+use kraft_transport::properties::{Listener, ServerConfig, local_host_name};
+use kraft_transport::tcp::ListenerLimits;
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::info;
+use uuid::Uuid;
+
+use super::registrar::Registrar;
+
+/// Runs until a signal says stop or the node ends by itself.
+pub(super) async fn run(
+    config: &ServerConfig,
+    directories: &CheckedDirectories,
+    lock: DirLock,
+    seed: u64,
+    incarnation_id: Uuid,
+) -> Result<(), Box<dyn Error>> {
+    // Before the node starts, so that a signal in between is not the end of the process.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let machine = MetadataMachine::new(MetadataSettings {
+        min_insync_replicas: config.min_insync_replicas,
+        max_idle_interval: config.metadata_log.max_idle_interval,
+    });
+    let handle = node::start(node_config(config, directories, lock, seed), machine).await?;
+    say_ready(config, &handle)?;
+    let endpoints = advertised(config, &handle);
+    let registrar = tokio::spawn(Registrar::new(&handle, &endpoints, incarnation_id).run());
+    let outcome = tokio::select! {
+        _ = terminate.recv() => stop(&handle, "SIGTERM").await,
+        _ = interrupt.recv() => stop(&handle, "SIGINT").await,
+        ended = handle.ended() => ended.map_err(Into::into),
+    };
+    registrar.abort();
+    outcome
+}
+
+async fn stop(handle: &Handle<MetadataMachine>, why: &str) -> Result<(), Box<dyn Error>> {
+    info!("stopping because of {why}");
+    Ok(handle.shutdown().await?)
+}
+
+/// Whoever started this process waits for this line, which is the first one on stdout.
+fn say_ready(config: &ServerConfig, handle: &Handle<MetadataMachine>) -> std::io::Result<()> {
+    let (name, address) = handle.local_addrs().first().expect("a controller has a listener");
+    let mut out = std::io::stdout().lock();
+    writeln!(
+        out,
+        "ready node.id={} listener={name}://{address}",
+        config.node_id
+    )?;
+    out.flush()
+}
+
+fn node_config(
+    config: &ServerConfig,
+    directories: &CheckedDirectories,
+    lock: DirLock,
+    seed: u64,
+) -> NodeConfig<RealFs> {
+    let directory_id = directories
+        .metadata_directory_id()
+        .expect("missing ids have been given");
+    // A port 0 is replaced once it is bound.
+    let endpoints = config.advertised_endpoints(&local_host_name(), |_| None);
+    let mut core = config.core_config(directories.cluster_id().to_owned(), directory_id, endpoints, seed);
+    core.shutdown_timeout = HAND_OVER_WITHIN;
+    NodeConfig {
+        engine: EngineConfig::new(core),
+        fs: RealFs,
+        log_dir: config.metadata_log_dir.join(METADATA_PARTITION_DIR),
+        log: LogOptions {
+            segment_bytes: u64::from(config.metadata_log.segment_bytes.unsigned_abs()),
+            ..LogOptions::default()
+        },
+        locks: vec![lock],
+        listeners: listeners(config),
+    }
+}
+
+/// The listeners in the order of `controller.listener.names`.
+fn listeners(config: &ServerConfig) -> Vec<ListenerConfig> {
+    let limits = ListenerLimits {
+        request_bytes_max: usize::try_from(config.socket_request_max_bytes)
+            .expect("the key is checked to be positive"),
+        idle: config.connections_max_idle.unwrap_or(Duration::MAX),
+        ..ListenerLimits::default()
+    };
+    let of_name = |name: &String| config.listeners.iter().find(|listener| listener.name == *name);
+    let bound = |listener: &Listener| ListenerConfig {
+        name: listener.name.clone(),
+        host: listener.host.clone().unwrap_or_default(),
+        port: listener.port,
+        limits: limits.clone(),
+    };
+    config
+        .controller_listener_names
+        .iter()
+        .filter_map(of_name)
+        .map(bound)
+        .collect()
+}
+
+fn advertised(config: &ServerConfig, handle: &Handle<MetadataMachine>) -> Endpoints {
+    let bound = |name: &str| {
+        let listener = handle.local_addrs().iter().find(|(bound, _)| bound == name);
+        listener.map(|(_, address)| address.port())
+    };
+    config.advertised_endpoints(&local_host_name(), bound)
+}
+
+/// The process has to be gone five seconds after its signal, also where there is nobody to hand leadership to and a
+/// disk takes its time.
+const HAND_OVER_WITHIN: Duration = Duration::from_secs(3);

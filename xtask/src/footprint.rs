@@ -1,0 +1,135 @@
+//! What a single node costs: how long it takes from its start to leading, and how much memory it holds when idle.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::interop::{Failure, eventually, kraft};
+use crate::workspace;
+
+/// Measures a release build; returns the summary or what is too large.
+pub(crate) fn check() -> Result<String, String> {
+    measure().map_err(|failure| failure.to_string())
+}
+
+fn measure() -> Result<String, Failure> {
+    let folder = workspace::target().join("footprint");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    let config = folder.join("server.properties");
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let text = format!(
+        "process.roles=controller\nnode.id=1\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
+         listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.bootstrap.servers=127.0.0.1:{port}\n",
+        folder.join("data").display()
+    );
+    fs::write(&config, text)?;
+    let config = config.to_string_lossy().into_owned();
+    let format = [
+        "format",
+        "-c",
+        &config,
+        "-t",
+        "6PMpHYL9QkeyXRj9Nrp4KA",
+        "--standalone",
+    ];
+    kraft(&format)?.expect_success("kraft format")?;
+    // The median, so that one busy moment of the machine does not count.
+    let mut times = Vec::new();
+    let mut resident_kib = 0;
+    for round in 0..ROUNDS {
+        let node = Node::start(&config)?;
+        times.push(node.time_to_leader(port)?);
+        if round == ROUNDS - 1 {
+            thread::sleep(IDLE);
+            resident_kib = node.resident_kib()?;
+        }
+    }
+    times.sort();
+    let time = times[ROUNDS / 2];
+    let summary = format!(
+        "summary: {} ms from start to leader, {resident_kib} KiB resident when idle",
+        time.as_millis()
+    );
+    if time > TIME_TO_LEADER_MAX || resident_kib > RESIDENT_KIB_MAX {
+        return Err(format!(
+            "{summary}; allowed are {} ms and {RESIDENT_KIB_MAX} KiB",
+            TIME_TO_LEADER_MAX.as_millis()
+        )
+        .into());
+    }
+    fs::remove_dir_all(&folder)?;
+    Ok(summary)
+}
+
+/// A node that is killed when it is dropped.
+struct Node {
+    child: Child,
+    started: Instant,
+}
+
+impl Node {
+    fn start(config: &str) -> Result<Node, Failure> {
+        let mut command = Command::new(workspace::kraft());
+        command
+            .args(["run", "-c", config])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let started = Instant::now();
+        let mut node = Node {
+            child: command.spawn()?,
+            started,
+        };
+        let stdout = node.child.stdout.take().ok_or("no stdout")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        if !line.starts_with("ready ") {
+            return Err(format!("the node says {line:?}").into());
+        }
+        Ok(node)
+    }
+
+    /// Asked again and again, so the answer is late by at most one question.
+    fn time_to_leader(&self, port: u16) -> Result<Duration, Failure> {
+        let address = format!("127.0.0.1:{port}");
+        let arguments = [
+            "quorum",
+            "describe",
+            "--status",
+            "--timeout",
+            "1",
+            "--bootstrap-controller",
+            &address,
+        ];
+        eventually("the node leads", Duration::from_secs(10), || {
+            Ok((kraft(&arguments)?.code == 0).then(|| self.started.elapsed()))
+        })
+    }
+
+    fn resident_kib(&self) -> Result<u64, Failure> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .ok_or("no VmRSS")?;
+        Ok(line.trim().trim_end_matches("kB").trim().parse()?)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Both fail only where the process has ended.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+const ROUNDS: usize = 5;
+const IDLE: Duration = Duration::from_secs(3);
+const TIME_TO_LEADER_MAX: Duration = Duration::from_millis(100);
+const RESIDENT_KIB_MAX: u64 = 16 * 1024;
