@@ -67,29 +67,12 @@ fn parse_voter(entry: &str) -> Result<Voter, VoterListError> {
         what,
     };
     let (id, rest) = entry.split_once('@').ok_or_else(|| wrong("there is no @"))?;
-    let id = id
-        .parse()
-        .ok()
-        .filter(|id| *id >= 0)
-        .ok_or_else(|| wrong("the id is not a number from 0 on"))?;
-    let (host, rest) = match rest.strip_prefix('[') {
-        Some(rest) => {
-            let (host, rest) = rest
-                .split_once(']')
-                .ok_or_else(|| wrong("there is no ] behind the host"))?;
-            (
-                host,
-                rest.strip_prefix(':').ok_or_else(|| wrong("there is no port"))?,
-            )
-        }
-        None => rest.split_once(':').ok_or_else(|| wrong("there is no port"))?,
-    };
+    let id = node_id(id).map_err(wrong)?;
+    let (host, rest) = host(rest).map_err(wrong)?;
     let (port, directory_id) = rest
         .split_once(':')
         .ok_or_else(|| wrong("there is no directory id"))?;
-    let port = port
-        .parse()
-        .map_err(|_| wrong("the port is not a number from 0 to 65535"))?;
+    let port = port_number(port).map_err(wrong)?;
     let directory_id = uuid_text::parse(directory_id).map_err(|source| VoterListError::DirectoryId {
         entry: entry.to_owned(),
         source,
@@ -102,6 +85,37 @@ fn parse_voter(entry: &str) -> Result<Voter, VoterListError> {
         },
         directory_id,
     })
+}
+
+fn node_id(text: &str) -> Result<i32, &'static str> {
+    if text.is_empty() {
+        return Err("there is no id before the @");
+    }
+    match text.parse() {
+        Ok(id) if id < 0 => Err("the id is negative"),
+        Ok(id) => Ok(id),
+        Err(_) => Err("the id is not a number"),
+    }
+}
+
+/// The host at the start of `text`, an IPv6 address in brackets, and what follows the colon behind it.
+fn host(text: &str) -> Result<(&str, &str), &'static str> {
+    if text.is_empty() {
+        return Err("there is no host behind the @");
+    }
+    let Some(address) = text.strip_prefix('[') else {
+        return text.split_once(':').ok_or("there is no port behind the host");
+    };
+    let (host, rest) = address.split_once(']').ok_or("there is no ] behind the host")?;
+    let rest = rest
+        .strip_prefix(':')
+        .ok_or("the ] is not followed by a colon and the port")?;
+    Ok((host, rest))
+}
+
+fn port_number(text: &str) -> Result<u16, &'static str> {
+    let number: i64 = text.parse().map_err(|_| "the port is not a number")?;
+    u16::try_from(number).map_err(|_| "the port is not one from 0 to 65535")
 }
 
 #[cfg(test)]
@@ -127,26 +141,98 @@ mod tests {
         );
     }
 
-    #[test]
-    fn what_is_refused() {
-        let twice = format!("1@a:1:{ID},1@b:2:{ID}");
-        assert_eq!(parse(&twice, "C").unwrap_err(), VoterListError::Twice { id: 1 });
-        assert_eq!(parse(" , ", "C").unwrap_err(), VoterListError::Empty);
-        for (entry, part) in [
-            ("localhost:9093:ID", "no @"),
-            ("@localhost:9093:ID", "the id"),
-            ("-1@localhost:9093:ID", "the id"),
-            ("x@localhost:9093:ID", "the id"),
-            ("1@", "no port"),
-            ("1@localhost", "no port"),
-            ("1@[::1:9093:ID", "no ]"),
-            ("1@[::1]9093:ID", "no port"),
-            ("1@localhost:9093", "no directory id"),
-            ("1@localhost:65536:ID", "the port"),
-            ("1@localhost:9093:short", "22 characters"),
-        ] {
-            let error = parse(&entry.replace("ID", ID), "C").unwrap_err().to_string();
-            assert!(error.contains(part), "{entry}: {error}");
+    /// The list as it would be typed, in the order of the ids.
+    fn printed(voters: &VoterSet) -> String {
+        let print = |voter: &VoterNode| {
+            let endpoint = voter.endpoints.of("C").expect("the listener that was asked for");
+            let directory = uuid_text::format(&voter.key.directory_or_nil());
+            format!("{}@{}:{}:{directory}", voter.key.id, endpoint.host, endpoint.port)
+        };
+        voters.iter().map(print).collect::<Vec<_>>().join(",")
+    }
+
+    fn assert_refused(cases: &[(&str, &'static str)]) {
+        for (entry, what) in cases {
+            let entry = entry.replace("ID", ID);
+            assert_eq!(
+                parse(&entry, "C"),
+                Err(VoterListError::Entry {
+                    entry: entry.clone(),
+                    what
+                })
+            );
         }
+    }
+
+    #[test]
+    fn bootstrap_009_malformed_node_ids_are_told_apart() {
+        assert_refused(&[
+            ("localhost:8020:ID", "there is no @"),
+            ("@localhost:8020:ID", "there is no id before the @"),
+            ("-1@localhost:8020:ID", "the id is negative"),
+            ("blah@localhost:8020:ID", "the id is not a number"),
+        ]);
+    }
+
+    #[test]
+    fn bootstrap_010_malformed_hosts_are_told_apart() {
+        assert_refused(&[
+            ("2@", "there is no host behind the @"),
+            ("2@[1234:5678:9abc:8020:ID", "there is no ] behind the host"),
+            ("2@localhost8020", "there is no port behind the host"),
+        ]);
+    }
+
+    #[test]
+    fn bootstrap_011_malformed_ports_are_told_apart() {
+        assert_refused(&[
+            ("2@[::1]x8020:ID", "the ] is not followed by a colon and the port"),
+            ("2@localhost:8020ID", "there is no directory id"),
+            ("2@localhost:8020m:ID", "the port is not a number"),
+            ("2@localhost:-8020:ID", "the port is not one from 0 to 65535"),
+            ("2@localhost:666666:ID", "the port is not one from 0 to 65535"),
+        ]);
+    }
+
+    #[test]
+    fn bootstrap_012_an_entry_becomes_a_voter_with_one_endpoint_and_two_levels() {
+        let list = format!("1@localhost:9093:{ID},2@localhost:8020:{ID},3@localhost:8021:{ID}");
+        let (first, _) = list.split_once(',').unwrap();
+        for (list, listener) in [(first, "CONTROLLER"), (&list, "CONTROLLER2")] {
+            let voters = parse(list, listener).unwrap();
+            for (voter, (id, port)) in voters.iter().zip([(1, 9093), (2, 8020), (3, 8021)]) {
+                let host = "localhost".to_owned();
+                let expected = VoterNode {
+                    key: ReplicaKey::new(NodeId(id), uuid_text::parse(ID).unwrap()),
+                    endpoints: Endpoints::single(listener, Endpoint { host, port }),
+                    kraft_versions: SupportedVersions { min: 0, max: 1 },
+                };
+                assert_eq!(*voter, expected);
+            }
+            assert_eq!(voters.len(), list.split(',').count());
+        }
+    }
+
+    #[test]
+    fn bootstrap_013_a_list_is_read_in_order_and_nothing_of_it_is_lost() {
+        let one = format!("2@localhost:8020:{ID}");
+        let three = format!("0@node0:8020:{ID},1@node1:8020:{ID},2@node2:8020:{ID}");
+        for list in [one, three] {
+            assert_eq!(printed(&parse(&list, "C").unwrap()), list);
+        }
+    }
+
+    #[test]
+    fn bootstrap_014_a_list_without_voters_or_with_an_id_twice_is_refused() {
+        assert_eq!(parse("", "C").unwrap_err(), VoterListError::Empty);
+        assert_eq!(parse(" , ", "C").unwrap_err(), VoterListError::Empty);
+        let twice = format!("0@node0:8020:{ID},1@node1:8020:{ID},1@node1:8021:{ID}");
+        assert_eq!(parse(&twice, "C").unwrap_err(), VoterListError::Twice { id: 1 });
+    }
+
+    #[test]
+    fn a_directory_id_that_is_none_is_refused() {
+        let error = parse("1@localhost:9093:short", "C").unwrap_err().to_string();
+        assert!(error.contains("22 characters"), "{error}");
     }
 }

@@ -287,6 +287,25 @@ fn wrong_values_name_key_value_and_what_is_allowed() {
 }
 
 #[test]
+fn bootstrap_008_negative_quorum_settings_are_refused() {
+    for setting in [
+        "election.timeout.ms",
+        "fetch.timeout.ms",
+        "election.backoff.max.ms",
+        "append.linger.ms",
+        "request.timeout.ms",
+        "retry.backoff.ms",
+        "fetch.snapshot.max.bytes",
+        "fetch.max.bytes",
+        "auto.join.enable",
+    ] {
+        let line = format!("controller.quorum.{setting}=-1");
+        let error = error(&[&line]);
+        assert!(error.starts_with(&format!("{line} is not allowed; ")), "{error}");
+    }
+}
+
+#[test]
 fn required_keys_are_named() {
     for key in ["process.roles", "node.id", "controller.listener.names"] {
         let mut without = Properties::default();
