@@ -93,6 +93,10 @@ pub(crate) fn examine<F: FileSystem>(
 /// Whether a snapshot ends where the log has not come to: a full truncation that was interrupted. Epochs that have no
 /// record yet do not count: nothing is lost with them.
 fn is_ahead<F: FileSystem>(id: SnapshotId, segments: &[ExaminedSegment<F>]) -> bool {
+    if segments.first().is_some_and(|first| first.base > id.end_offset) {
+        // Whatever the log began behind was committed, and this snapshot does not hold all of it.
+        return false;
+    }
     if let [only] = segments
         && only.base == id.end_offset
         && only.batches.is_empty()
