@@ -23,11 +23,12 @@
 //!
 //! # Names
 //!
-//! `L` is the replica under test (node id 0), `B`, `C`, … are the nodes 1, 2, …. `B@b` is B in its directory `b`, `B` is B
-//! without a directory id, `B@d9` B in some other directory; numbers stand for themselves. B listens at `b:9093`, and
-//! bootstrap servers, which have the ids -2, -3, …, at `boot1:9093`, `boot2:9093`, …. `10-3` is the end offset 10 with the
-//! epoch 3: a log end, a snapshot or a point of divergence. `5x2` is a batch of two records of epoch 5;
-//! `5[leader B voters L,B granting B; version 1; voters L@l,B@b]` is a control batch. Times are milliseconds.
+//! `L` is the replica under test (node id 0), `B`, `C`, … are the nodes 1, 2, …. `B@b` is B in its directory `b`, `B`
+//! is B without a directory id, `B@d9` B in some other directory, `B@nil` B with the zero id; numbers stand for
+//! themselves. B listens at `b:9093`, and bootstrap servers, which have the ids -2, -3, …, at `boot1:9093`,
+//! `boot2:9093`, …. `10-3` is the end offset 10 with the epoch 3: a log end, a snapshot or a point of divergence. `5x2`
+//! is a batch of two records of epoch 5; `5[leader B voters L,B granting B; version 1; voters L@l,B@b]` is a control
+//! batch. Times are milliseconds.
 //!
 //! # Setting up
 //!

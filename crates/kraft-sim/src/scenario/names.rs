@@ -39,10 +39,11 @@ pub fn node(text: &str) -> Result<NodeId, CommandError> {
         .ok_or_else(|| CommandError::new(format!("`{text}` names no replica")))
 }
 
-/// A directory id: a lower-case letter, or `d` and a number.
+/// A directory id: a lower-case letter, `d` and a number, or `nil` for the id that means none.
 pub fn directory(text: &str) -> Result<Uuid, CommandError> {
     let bytes = text.as_bytes();
     match bytes {
+        b"nil" => Ok(Uuid::nil()),
         [letter @ b'a'..=b'z'] => Ok(Uuid::from_u128(LETTER_DIRECTORY + u128::from(*letter))),
         [b'd', number @ ..] if !number.is_empty() => text[1..]
             .parse::<u32>()
