@@ -4,29 +4,18 @@ use crate::{
     directory::Contents,
     epoch_checkpoint,
     epochs::EpochCache,
+    examined_segment::{ExaminedSegment, scan_all},
     names::log_file,
-    open_error::{OpenError, unreadable},
+    open_error::OpenError,
     quorum_state,
-    scan::{BatchFault, ScanEnd, ScannedBatch, scan_segment},
-    segment_index::SegmentIndex,
+    scan::BatchFault,
     synced_mark::SyncedMark,
-    tail::{NotTorn, ValidPart, judge},
+    tail::NotTorn,
 };
-use kraft_core::{ControlRecord, Epoch, SnapshotId};
-use kraft_fs::{File, FileSystem, Open};
+use kraft_core::{ControlRecord, SnapshotId};
+use kraft_fs::FileSystem;
 use kraft_snapshot::SnapshotReader;
 use std::path::Path;
-
-/// A segment whose batches are valid up to `end`.
-#[derive(Debug)]
-pub(crate) struct ExaminedSegment<F: FileSystem> {
-    pub(crate) base: i64,
-    pub(crate) file: F::File,
-    pub(crate) len: u64,
-    pub(crate) batches: Vec<ScannedBatch>,
-    pub(crate) end: ScanEnd,
-    pub(crate) index: SegmentIndex,
-}
 
 /// What the log is, and what stands beside it that has to go.
 #[derive(Debug)]
@@ -99,15 +88,12 @@ fn is_ahead<F: FileSystem>(id: SnapshotId, segments: &[ExaminedSegment<F>]) -> b
     }
     if let [only] = segments
         && only.base == id.end_offset
-        && only.batches.is_empty()
+        && only.batch_ends.is_empty()
     {
         return false;
     }
-    let last_batches = segments.iter().filter_map(|segment| segment.batches.last());
-    let newest = last_batches
-        .map(|batch| batch.info.epoch)
-        .max()
-        .unwrap_or_default();
+    let newest = segments.iter().filter_map(ExaminedSegment::last_epoch).max();
+    let newest = newest.unwrap_or_default();
     let log_end = segments.last().map_or(0, |segment| segment.end.offset);
     id.epoch > newest || (id.epoch == newest && id.end_offset > log_end)
 }
@@ -141,19 +127,22 @@ fn contiguous<F: FileSystem>(
         });
     }
     let mut epochs = EpochCache::default();
-    let batches = kept.iter().flat_map(|segment| &segment.batches);
-    let mut last_epoch = Epoch::default();
-    for batch in batches {
-        if batch.info.epoch < last_epoch {
+    for segment in &kept {
+        for entry in &segment.epochs {
             // Within a segment the scan has seen to it.
-            let fault = BatchFault::EpochGoesBack {
-                last: last_epoch,
-                found: batch.info.epoch,
-            };
-            return Err(damaged_at_start(dir, &kept, batch, fault));
+            if let Some(last) = epochs.latest().filter(|last| entry.epoch < *last) {
+                return Err(OpenError::Damaged {
+                    path: dir.join(log_file(segment.base)),
+                    position: 0,
+                    fault: BatchFault::EpochGoesBack {
+                        last,
+                        found: entry.epoch,
+                    },
+                    why: None,
+                });
+            }
+            epochs.assign(entry.epoch, entry.start_offset);
         }
-        last_epoch = batch.info.epoch;
-        epochs.assign(batch.info.epoch, batch.info.base);
     }
     Ok(Examined {
         replaced: segments.iter().map(|segment| segment.base).collect(),
@@ -163,73 +152,6 @@ fn contiguous<F: FileSystem>(
         epochs,
         snapshot,
     })
-}
-
-fn damaged_at_start<F: FileSystem>(
-    dir: &Path,
-    segments: &[ExaminedSegment<F>],
-    batch: &ScannedBatch,
-    fault: BatchFault,
-) -> OpenError {
-    let at = segments.partition_point(|segment| segment.base <= batch.info.base);
-    let base = segments[at.saturating_sub(1)].base;
-    OpenError::Damaged {
-        path: dir.join(log_file(base)),
-        position: batch.position,
-        fault,
-        why: None,
-    }
-}
-
-fn scan_all<F: FileSystem>(
-    fs: &F,
-    dir: &Path,
-    contents: &Contents,
-) -> Result<Vec<ExaminedSegment<F>>, OpenError> {
-    let last_base = contents.segments.keys().next_back().copied();
-    let mut segments = Vec::new();
-    for (&base, &len) in &contents.segments {
-        let path = dir.join(log_file(base));
-        let file = fs.open(&path, Open::ReadWrite).map_err(unreadable(&path))?;
-        let mut batches = Vec::new();
-        let mut index = SegmentIndex::new(base);
-        let scanned = scan_segment(&file, len, base, Epoch::default(), |batch| {
-            let size = u64::from(batch.info.bytes);
-            index.add(batch.info.last, batch.position, size, batch.max_timestamp);
-            batches.push(batch);
-        });
-        let end = scanned.map_err(unreadable(&path))?;
-        if let Some(fault) = end.fault {
-            let why = if Some(base) == last_base {
-                let valid = ValidPart {
-                    position: end.position,
-                    len,
-                    next_offset: end.offset,
-                    last_epoch: batches.last().map_or(Epoch::default(), |batch| batch.info.epoch),
-                };
-                judge(&file, valid).map_err(unreadable(&path))?.err()
-            } else {
-                None
-            };
-            if Some(base) != last_base || why.is_some() {
-                return Err(OpenError::Damaged {
-                    path,
-                    position: end.position,
-                    fault,
-                    why,
-                });
-            }
-        }
-        segments.push(ExaminedSegment {
-            base,
-            file,
-            len,
-            batches,
-            end,
-            index,
-        });
-    }
-    Ok(segments)
 }
 
 fn verify_latest_snapshot<F: FileSystem>(
@@ -302,33 +224,4 @@ fn require_synced<F: FileSystem>(
             why,
         },
     })
-}
-
-/// The control records of the log from `from` on, each with its offset.
-pub(crate) fn control_records<F: FileSystem>(
-    segments: &[ExaminedSegment<F>],
-    from: i64,
-) -> Vec<(i64, ControlRecord)> {
-    let batches = segments.iter().flat_map(|segment| &segment.batches);
-    batches
-        .flat_map(|batch| {
-            let records = batch.info.control.iter().flatten();
-            (batch.info.base..).zip(records.cloned())
-        })
-        .filter(|(offset, _)| *offset >= from)
-        .collect()
-}
-
-/// Makes everything durable that was found: a killed process leaves written bytes that no sync has seen.
-pub(crate) fn sync_found<F: FileSystem>(
-    dir: &Path,
-    segments: &[ExaminedSegment<F>],
-) -> Result<(), crate::StorageError> {
-    for segment in segments {
-        segment.file.sync_data().map_err(crate::storage_error::failed(
-            "syncing",
-            &dir.join(log_file(segment.base)),
-        ))?;
-    }
-    Ok(())
 }

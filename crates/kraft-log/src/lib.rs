@@ -66,6 +66,7 @@ pub mod directory_check;
 pub mod epoch_checkpoint;
 mod epochs;
 mod examine;
+mod examined_segment;
 pub mod format;
 mod index;
 pub mod info;

@@ -4,7 +4,8 @@ use crate::{
     StorageError,
     directory::{Contents, look},
     epoch_checkpoint,
-    examine::{Examined, control_records, examine, sync_found},
+    examine::{Examined, examine},
+    examined_segment::{ExaminedSegment, sync_found},
     index::LogIndex,
     layout::{Layout, Segment, Shared},
     names::{SYNCED_FILE, log_file, offset_index_file, time_index_file},
@@ -16,7 +17,7 @@ use crate::{
     synced_mark::{SyncedFile, SyncedMark},
     writer::{LogWriter, create_segment, remove_if_there, write_index_files},
 };
-use kraft_core::Recovered;
+use kraft_core::{ElectionState, Recovered};
 use kraft_fs::{File, FileSystem};
 use kraft_snapshot::frozen_name;
 use kraft_wire::uuid_text::METADATA_TOPIC_ID;
@@ -45,9 +46,10 @@ pub struct Opened<F: FileSystem> {
 /// [`OpenError`].
 pub fn open<F: FileSystem>(fs: F, dir: &Path, options: LogOptions) -> Result<Opened<F>, OpenError> {
     create_directory(&fs, dir)?;
-    let contents = look(&fs, dir)?;
+    let mut contents = look(&fs, dir)?;
     let examined = examine(&fs, dir, &contents)?;
-    Ok(bring_in_order(fs, dir, options, contents, examined)?)
+    bring_in_order(&fs, dir, &mut contents, &examined)?;
+    Ok(assemble(fs, dir, options, contents, examined)?)
 }
 
 fn create_directory<F: FileSystem>(fs: &F, dir: &Path) -> Result<(), OpenError> {
@@ -59,51 +61,101 @@ fn create_directory<F: FileSystem>(fs: &F, dir: &Path) -> Result<(), OpenError> 
     Ok(fs.sync_dir(parent).map_err(failed("syncing", parent))?)
 }
 
+/// Removes what is not needed, cuts what a crash left, writes the small files that are missing or behind.
 fn bring_in_order<F: FileSystem>(
-    fs: F,
+    fs: &F,
     dir: &Path,
-    options: LogOptions,
-    mut contents: Contents,
-    examined: Examined<F>,
-) -> Result<Opened<F>, StorageError> {
+    contents: &mut Contents,
+    examined: &Examined<F>,
+) -> Result<(), StorageError> {
     for name in &contents.leftovers {
-        remove_if_there(&fs, &dir.join(name))?;
+        remove_if_there(fs, &dir.join(name))?;
     }
-    replace_segments(&fs, dir, &examined)?;
-    remove_old_snapshots(&fs, dir, &mut contents, &examined)?;
-    cut_tail(dir, &examined)?;
+    remove_replaced_segments(fs, dir, examined)?;
+    remove_old_snapshots(fs, dir, contents, examined)?;
+    cut_tail(dir, examined)?;
     sync_found(dir, &examined.segments)?;
     if contents.topic.is_none() {
         let path = dir.join(partition_metadata::FILE_NAME);
-        partition_metadata::store(&fs, dir, &METADATA_TOPIC_ID).map_err(failed("creating", &path))?;
+        partition_metadata::store(fs, dir, &METADATA_TOPIC_ID).map_err(failed("creating", &path))?;
     }
     if contents.epochs.as_deref() != Some(examined.epochs.entries()) {
         let path = dir.join(epoch_checkpoint::FILE_NAME);
-        epoch_checkpoint::store(&fs, dir, examined.epochs.entries()).map_err(failed("replacing", &path))?;
+        epoch_checkpoint::store(fs, dir, examined.epochs.entries()).map_err(failed("replacing", &path))?;
     }
-    let covered = examined.snapshot.as_ref().map_or(0, |(id, _)| id.end_offset);
-    let recovered = Recovered {
-        election: contents.election,
-        log: control_records(&examined.segments, covered),
-        snapshot: examined.snapshot,
-    };
-    let batches = examined.segments.iter().flat_map(|segment| &segment.batches);
+    Ok(())
+}
+
+/// Makes the parts of the log of what has been found.
+fn assemble<F: FileSystem>(
+    fs: F,
+    dir: &Path,
+    options: LogOptions,
+    contents: Contents,
+    examined: Examined<F>,
+) -> Result<Opened<F>, StorageError> {
+    let recovered = recovered(contents.election, &examined);
+    let batch_ends = examined.segments.iter().flat_map(|segment| &segment.batch_ends);
     let index = LogIndex::new(
         examined.start,
-        batches.map(|batch| batch.info.last + 1).collect(),
+        batch_ends.copied().collect(),
         examined.epochs.clone(),
         contents.snapshots,
         options.recent_bytes,
     );
-    let last_batch_epoch = examined
-        .segments
-        .iter()
-        .rev()
-        .find_map(|segment| segment.batches.last())
-        .map(|batch| batch.info.epoch);
+    let last_epochs = examined.segments.iter().map(ExaminedSegment::last_epoch);
+    let last_epoch = last_epochs.flatten().next_back();
+    let layout = layout(&fs, dir, examined.segments, examined.start)?;
+    let (segment, position) = {
+        let (base, newest) = layout.newest();
+        (base, newest.written)
+    };
+    let shared = Arc::new(Shared::new(fs.clone(), dir.to_owned(), layout));
+    for (base, segment) in &shared.layout().segments {
+        write_index_files(&shared, *base, &segment.index)
+            .map_err(failed("writing the indexes of", &segment.path))?;
+    }
+    let synced_path = dir.join(SYNCED_FILE);
+    let synced = SyncedFile::open(&fs, dir).map_err(failed("opening", &synced_path))?;
+    if let Some(epoch) = last_epoch {
+        let mark = SyncedMark {
+            segment,
+            position,
+            epoch,
+        };
+        synced.mark(mark).map_err(failed("writing", &synced_path))?;
+    }
+    Ok(Opened {
+        writer: LogWriter::new(shared.clone(), options, examined.epochs, position, synced),
+        index,
+        reader: LogReader::new(shared),
+        recovered,
+    })
+}
 
+fn recovered<F: FileSystem>(election: Option<ElectionState>, examined: &Examined<F>) -> Recovered {
+    let covered = examined.snapshot.as_ref().map_or(0, |(id, _)| id.end_offset);
+    let control = examined.segments.iter().flat_map(|segment| &segment.control);
+    Recovered {
+        election,
+        log: control
+            .filter(|(offset, _)| *offset >= covered)
+            .cloned()
+            .collect(),
+        snapshot: examined.snapshot.clone(),
+    }
+}
+
+/// The segments for writer and readers, with an empty one where there is none.
+fn layout<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    examined: Vec<ExaminedSegment<F>>,
+    start: i64,
+) -> Result<Layout<F>, StorageError> {
+    let end = examined.last().map_or(start, |segment| segment.end.offset);
     let mut segments = BTreeMap::new();
-    for segment in examined.segments {
+    for segment in examined {
         segments.insert(
             segment.base,
             Segment {
@@ -115,47 +167,22 @@ fn bring_in_order<F: FileSystem>(
         );
     }
     if segments.is_empty() {
-        segments.insert(examined.start, create_segment(&fs, dir, examined.start)?);
+        segments.insert(start, create_segment(fs, dir, start)?);
     }
     fs.sync_dir(dir).map_err(failed("syncing", dir))?;
-
-    let (last_base, allocated) = {
-        let (base, segment) = segments.last_key_value().expect("a log has a segment");
-        (*base, segment.written)
-    };
-    let shared = Arc::new(Shared::new(
-        fs.clone(),
-        dir.to_owned(),
-        Layout {
-            segments,
-            end: examined.end,
-            truncations: 0,
-        },
-    ));
-    for (base, segment) in &shared.layout().segments {
-        write_index_files(&shared, *base, &segment.index)
-            .map_err(failed("writing the indexes of", &segment.path))?;
-    }
-    let synced_path = dir.join(SYNCED_FILE);
-    let synced = SyncedFile::open(&fs, dir).map_err(failed("opening", &synced_path))?;
-    if let Some(epoch) = last_batch_epoch {
-        let mark = SyncedMark {
-            segment: last_base,
-            position: allocated,
-            epoch,
-        };
-        synced.mark(mark).map_err(failed("writing", &synced_path))?;
-    }
-    Ok(Opened {
-        writer: LogWriter::new(shared.clone(), options, examined.epochs, allocated, synced),
-        index,
-        reader: LogReader::new(shared),
-        recovered,
+    Ok(Layout {
+        segments,
+        end,
+        truncations: 0,
     })
 }
 
 /// Removes the segments that a snapshot has replaced, from the end, so that a crash leaves no new hole.
-fn replace_segments<F: FileSystem>(fs: &F, dir: &Path, examined: &Examined<F>) -> Result<(), StorageError> {
+fn remove_replaced_segments<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    examined: &Examined<F>,
+) -> Result<(), StorageError> {
     for base in examined.replaced.iter().rev() {
         for name in [log_file(*base), offset_index_file(*base), time_index_file(*base)] {
             remove_if_there(fs, &dir.join(name))?;

@@ -65,77 +65,86 @@ pub(crate) struct ScanEnd {
 /// How many bytes of a segment are read at once, unless a batch is larger.
 const CHUNK_BYTES: u64 = 1 << 20;
 
-/// Checks the batches of a file in order, until one is wrong. The first has to begin at `base`, each at the end of the
-/// one before, and no epoch may be smaller than the one before.
-pub(crate) fn scan_segment(
-    file: &impl File,
+/// Checks the batches of a file in order, until one is wrong. The first has to begin at the base offset, each at the
+/// end of the one before, and no epoch may be smaller than the one before.
+pub(crate) struct SegmentScan {
     len: u64,
-    base: i64,
-    mut last_epoch: Epoch,
-    mut each: impl FnMut(ScannedBatch),
-) -> io::Result<ScanEnd> {
-    let mut chunk = Chunk::default();
-    let mut end = ScanEnd {
-        position: 0,
-        offset: base,
-        fault: None,
-    };
-    while end.position < len {
-        match next_batch(file, len, &mut chunk, end, last_epoch)? {
+    end: ScanEnd,
+    last_epoch: Epoch,
+    chunk: Chunk,
+}
+
+impl SegmentScan {
+    pub(crate) fn new(len: u64, base: i64) -> Self {
+        Self {
+            len,
+            end: ScanEnd {
+                position: 0,
+                offset: base,
+                fault: None,
+            },
+            last_epoch: Epoch::default(),
+            chunk: Chunk::default(),
+        }
+    }
+
+    /// How far the valid batches go.
+    pub(crate) fn end(&self) -> ScanEnd {
+        self.end
+    }
+
+    /// The next batch; `None` at the end of the file and from the first fault on.
+    pub(crate) fn next(&mut self, file: &impl File) -> io::Result<Option<ScannedBatch>> {
+        if self.end.position == self.len || self.end.fault.is_some() {
+            return Ok(None);
+        }
+        match self.check(file)? {
             Ok(batch) => {
-                last_epoch = batch.info.epoch;
-                end.position += u64::from(batch.info.bytes);
-                end.offset = batch.info.last + 1;
-                each(batch);
+                self.last_epoch = batch.info.epoch;
+                self.end.position += u64::from(batch.info.bytes);
+                self.end.offset = batch.info.last + 1;
+                Ok(Some(batch))
             }
             Err(fault) => {
-                end.fault = Some(fault);
-                break;
+                self.end.fault = Some(fault);
+                Ok(None)
             }
         }
     }
-    Ok(end)
-}
 
-fn next_batch(
-    file: &impl File,
-    len: u64,
-    chunk: &mut Chunk,
-    end: ScanEnd,
-    last_epoch: Epoch,
-) -> io::Result<Result<ScannedBatch, BatchFault>> {
-    let there = len - end.position;
-    let cut_off = |needed| Ok(Err(BatchFault::CutOff { needed, there }));
-    if there < HEADER_SIZE as u64 {
-        return cut_off(HEADER_SIZE as u64);
+    fn check(&mut self, file: &impl File) -> io::Result<Result<ScannedBatch, BatchFault>> {
+        let ScanEnd { position, offset, .. } = self.end;
+        let there = self.len - position;
+        let cut_off = |needed| Ok(Err(BatchFault::CutOff { needed, there }));
+        if there < HEADER_SIZE as u64 {
+            return cut_off(HEADER_SIZE as u64);
+        }
+        let head = self.chunk.get(file, self.len, position, HEADER_SIZE as u64)?;
+        let header = BatchHeader::parse(&head).expect("a header was read");
+        let size = header.size().max(HEADER_SIZE) as u64;
+        if size > there {
+            return cut_off(size);
+        }
+        let bytes = self.chunk.get(file, self.len, position, size)?;
+        let described = BatchView::parse(bytes).map_err(ControlError::from);
+        let info = match described.and_then(|batch| batch_info(&batch)) {
+            Ok(info) => info,
+            Err(error) => return Ok(Err(BatchFault::Invalid(error))),
+        };
+        if info.base != offset {
+            let (expected, found) = (offset, info.base);
+            return Ok(Err(BatchFault::Offset { expected, found }));
+        }
+        if info.epoch < self.last_epoch {
+            let (last, found) = (self.last_epoch, info.epoch);
+            return Ok(Err(BatchFault::EpochGoesBack { last, found }));
+        }
+        Ok(Ok(ScannedBatch {
+            info,
+            position,
+            max_timestamp: header.max_timestamp,
+        }))
     }
-    let head = chunk.get(file, len, end.position, HEADER_SIZE as u64)?;
-    let header = BatchHeader::parse(&head).expect("a header was read");
-    let size = header.size().max(HEADER_SIZE) as u64;
-    if size > there {
-        return cut_off(size);
-    }
-    let bytes = chunk.get(file, len, end.position, size)?;
-    let described = BatchView::parse(bytes)
-        .map_err(ControlError::from)
-        .and_then(|batch| batch_info(&batch));
-    let info = match described {
-        Ok(info) => info,
-        Err(error) => return Ok(Err(BatchFault::Invalid(error))),
-    };
-    if info.base != end.offset {
-        let (expected, found) = (end.offset, info.base);
-        return Ok(Err(BatchFault::Offset { expected, found }));
-    }
-    if info.epoch < last_epoch {
-        let (last, found) = (last_epoch, info.epoch);
-        return Ok(Err(BatchFault::EpochGoesBack { last, found }));
-    }
-    Ok(Ok(ScannedBatch {
-        info,
-        position: end.position,
-        max_timestamp: header.max_timestamp,
-    }))
 }
 
 /// A piece of a file in memory, from which batches are shared.

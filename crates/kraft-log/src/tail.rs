@@ -7,7 +7,7 @@
 use crate::op::ROUND_BYTES_MAX;
 use kraft_core::Epoch;
 use kraft_fs::File;
-use kraft_wire::batch::{BatchHeader, CRC_START, HEADER_SIZE, MAGIC, crc32c_append};
+use kraft_wire::batch::{BATCH_SIZE_MAX, BatchHeader, CRC_START, HEADER_SIZE, MAGIC, crc32c_append};
 use std::{collections::BTreeSet, io};
 use thiserror::Error;
 
@@ -86,13 +86,14 @@ pub(crate) fn judge(file: &impl File, valid: ValidPart) -> io::Result<Result<(),
     if !runs_past_end && !has_zero_sector(file, valid, valid.position + extent)? {
         return Ok(Err(NotTorn::NothingMissing));
     }
-    let mut tail = vec![0; used as usize];
+    // A batch may end in zeros.
+    let mut tail = vec![0; there.min(used + BATCH_SIZE_MAX as u64) as usize];
     file.read_exact_at(&mut tail, valid.position)?;
     let own_epoch = header
         .filter(|header| continues(header, valid))
         .map(|header| Epoch(header.leader_epoch));
     let mut epochs: BTreeSet<Epoch> = own_epoch.into_iter().collect();
-    for (at, epoch) in valid_batches_behind(&tail, valid) {
+    for (at, epoch) in valid_batches_behind(&tail, used as usize, valid) {
         epochs.insert(epoch);
         // One round writes batches of one epoch. A batch that runs past the end has nothing behind it at all.
         if epochs.len() > 1 || runs_past_end {
@@ -171,9 +172,13 @@ fn last_nonzero(file: &impl File, start: u64, len: u64) -> io::Result<Option<u64
     Ok(None)
 }
 
-/// Valid batches anywhere behind the start of `tail`.
-fn valid_batches_behind(tail: &[u8], valid: ValidPart) -> impl Iterator<Item = (usize, Epoch)> + '_ {
-    (1..tail.len()).filter_map(move |at| {
+/// Valid batches anywhere behind the start of `tail`, of which `used` bytes are not the zeros at its end.
+fn valid_batches_behind(
+    tail: &[u8],
+    used: usize,
+    valid: ValidPart,
+) -> impl Iterator<Item = (usize, Epoch)> + '_ {
+    (1..used).filter_map(move |at| {
         let rest = &tail[at..];
         let header = BatchHeader::parse(rest)?;
         let plausible = header.magic == MAGIC
@@ -188,4 +193,121 @@ fn valid_batches_behind(tail: &[u8], valid: ValidPart) -> impl Iterator<Item = (
         header.check_crc(batch).ok()?;
         Some((at, Epoch(header.leader_epoch)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kraft_fs::{FileSystem, MemFs, Open};
+    use kraft_wire::batch::BatchBuilder;
+    use std::path::Path;
+
+    fn batch(base: i64, epoch: i32, size: usize) -> Vec<u8> {
+        let mut builder = BatchBuilder::data(1);
+        builder.push_record(None, Some(&vec![7; size]), 0, &[]).unwrap();
+        builder.build(base, epoch).to_vec()
+    }
+
+    /// The judgement on a file in which 100 bytes of valid batches of epoch 3 precede `tail`; the next offset is 10.
+    fn judged(tail: &[u8]) -> Result<(), NotTorn> {
+        let file = MemFs::new().open(Path::new("/f"), Open::CreateNew).unwrap();
+        file.write_all_at(&[1; 100], 0).unwrap();
+        file.write_all_at(tail, 100).unwrap();
+        let valid = ValidPart {
+            position: 100,
+            len: file.len().unwrap(),
+            next_offset: 10,
+            last_epoch: Epoch(3),
+        };
+        judge(&file, valid).unwrap()
+    }
+
+    fn joined(parts: &[&[u8]]) -> Vec<u8> {
+        parts.concat()
+    }
+
+    /// Zeroes a sector of a file whose tail begins at byte 100.
+    fn without_sector(mut tail: Vec<u8>, sector: usize) -> Vec<u8> {
+        let start = (sector * 512).saturating_sub(100);
+        let end = ((sector + 1) * 512 - 100).min(tail.len());
+        tail[start..end].fill(0);
+        tail
+    }
+
+    #[test]
+    fn a_crash_leaves_nothing_zeros_a_short_batch_or_one_without_a_sector() {
+        let next = batch(10, 3, 2000);
+        let after = batch(11, 3, 300);
+        let torn = [
+            Vec::new(),
+            vec![0; 5000],
+            next[..20].to_vec(),
+            next[..70].to_vec(),
+            next[..next.len() - 1].to_vec(),
+            without_sector(next.clone(), 0),
+            without_sector(next.clone(), 2),
+            without_sector(next.clone(), 4),
+            joined(&[&without_sector(next.clone(), 2), &after, &[0; 5000]]),
+            joined(&[&without_sector(next.clone(), 0), &after]),
+            without_sector(batch(10, 4, 2000), 1),
+        ];
+        for (n, tail) in torn.iter().enumerate() {
+            assert_eq!(judged(tail), Ok(()), "case {n}");
+        }
+    }
+
+    #[test]
+    fn a_batch_that_is_all_there_is_damage_whatever_is_wrong_with_it() {
+        let mut flipped = batch(10, 3, 2000);
+        flipped[1000] ^= 1;
+        let mut no_length = batch(10, 3, 2000);
+        no_length[8..12].copy_from_slice(&[0, 0, 0, 1]);
+        let mut zero_filled = BatchBuilder::data(1);
+        zero_filled.push_record(None, Some(&[0; 2000]), 0, &[]).unwrap();
+        let damage = [
+            joined(&[&flipped, &batch(11, 3, 10), &[0; 5000]]),
+            flipped,
+            no_length,
+            // Valid, but elsewhere: a sector of zeros in its record proves nothing.
+            zero_filled.build(12, 3).to_vec(),
+        ];
+        for (n, tail) in damage.iter().enumerate() {
+            assert_eq!(judged(tail), Err(NotTorn::NothingMissing), "case {n}");
+        }
+    }
+
+    #[test]
+    fn batches_behind_a_failing_one_can_prove_that_it_had_been_synced() {
+        // A length that points behind the end of the file hides the batches that follow.
+        let mut long = batch(10, 3, 100);
+        let size = long.len() as u64;
+        long[9] ^= 1;
+        let epoch = Epoch(3);
+        assert_eq!(
+            judged(&joined(&[&long, &batch(11, 3, 10)])),
+            Err(NotTorn::ValidBatchBehind {
+                position: 100 + size,
+                epoch
+            })
+        );
+        // A later epoch begins only when all before it is durable.
+        let torn = without_sector(batch(10, 3, 2000), 2);
+        let position = 100 + torn.len() as u64;
+        let epoch = Epoch(4);
+        assert_eq!(
+            judged(&joined(&[&torn, &batch(11, 4, 10)])),
+            Err(NotTorn::ValidBatchBehind { position, epoch })
+        );
+    }
+
+    #[test]
+    fn no_round_leaves_more_than_it_may_write() {
+        let torn = without_sector(batch(10, 3, 2000), 2);
+        let more = vec![9; ROUND_BYTES_MAX as usize];
+        let bytes = (torn.len() + more.len()) as u64;
+        assert_eq!(
+            judged(&joined(&[&torn, &more])),
+            Err(NotTorn::TooManyBytes { bytes })
+        );
+    }
 }
