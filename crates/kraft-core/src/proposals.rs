@@ -1,6 +1,8 @@
 //! Proposals whose outcome is open.
 
-use crate::{handles::ReplyId, ids::Epoch};
+use crate::{
+    action::ProposalOutcome, control::BatchInfo, handles::ReplyId, ids::Epoch, time::Instant, timer::Timer,
+};
 use alloc::collections::VecDeque;
 
 /// A proposal that was appended.
@@ -8,39 +10,124 @@ use alloc::collections::VecDeque;
 pub(crate) struct Proposal {
     /// Who waits for the outcome.
     pub(crate) reply: ReplyId,
+    /// The offset of its first record.
+    pub(crate) base: i64,
     /// The offset of its last record.
     pub(crate) last: i64,
     /// The epoch that it was appended in.
     pub(crate) epoch: Epoch,
 }
 
-/// The proposals of this leadership that are appended and not known to be committed, by offset.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Proposals(VecDeque<Proposal>);
+/// The proposals that are appended and not known to be committed, by offset.
+///
+/// They outlive the leadership for a while: the next leader either has them and commits them, or commits something else
+/// at their offsets. To be cut off here is no proof of the latter, because another replica may still have them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Proposals {
+    open: VecDeque<Open>,
+    /// When it is too late to find out, once the leadership is over.
+    patience: Timer,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Open {
+    proposal: Proposal,
+    /// Whether our log has lost it.
+    cut: bool,
+}
+
+impl Default for Proposals {
+    fn default() -> Self {
+        Self {
+            open: VecDeque::new(),
+            patience: Timer::NEVER,
+        }
+    }
+}
 
 impl Proposals {
     pub(crate) fn add(&mut self, proposal: Proposal) {
-        if let Some(newest) = self.0.back() {
-            assert!(newest.last < proposal.last, "offsets rise");
+        if let Some(newest) = self.open.back().filter(|open| !open.cut) {
+            assert!(newest.proposal.last < proposal.base, "offsets rise");
         }
-        self.0.push_back(proposal);
+        self.open.push_back(Open { proposal, cut: false });
     }
 
-    /// Takes out the oldest proposal if the high watermark has passed it.
-    pub(crate) fn take_committed(&mut self, high_watermark: i64) -> Option<Proposal> {
-        if self.0.front()?.last < high_watermark {
-            self.0.pop_front()
-        } else {
-            None
+    /// The leadership is over; until `deadline` the outcome is waited for.
+    pub(crate) fn wait_until(&mut self, deadline: Instant) {
+        if !self.open.is_empty() {
+            self.patience = Timer::at(deadline);
         }
     }
 
-    pub(crate) fn take_any(&mut self) -> Option<Proposal> {
-        self.0.pop_front()
+    /// This replica leads again: its own high watermark decides.
+    pub(crate) fn wait_for_ever(&mut self) {
+        self.patience = Timer::NEVER;
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Proposal> {
-        self.0.iter()
+    pub(crate) fn patience(&self) -> Timer {
+        self.patience
+    }
+
+    /// The log ends at `end` now.
+    pub(crate) fn truncated(&mut self, end: i64) {
+        for open in &mut self.open {
+            open.cut |= open.proposal.last >= end;
+        }
+    }
+
+    /// A batch was fetched and appended. If it is a proposal's own, which offset and epoch prove, the proposal is back.
+    pub(crate) fn appended(&mut self, batch: &BatchInfo) {
+        for open in &mut self.open {
+            if open.proposal.base == batch.base && open.proposal.epoch == batch.epoch {
+                open.cut = false;
+            }
+        }
+    }
+
+    /// Takes out a proposal that the high watermark decides about, the oldest first.
+    pub(crate) fn take_decided(&mut self, high_watermark: i64) -> Option<(ReplyId, ProposalOutcome)> {
+        let outcome = |open: &Open| {
+            if open.cut && open.proposal.base < high_watermark {
+                Some(ProposalOutcome::KnownLost)
+            } else if !open.cut && open.proposal.last < high_watermark {
+                Some(ProposalOutcome::Committed)
+            } else {
+                None
+            }
+        };
+        // One that was cut off may lie behind younger ones, so the first in the list need not be decided first.
+        let (place, outcome) = self
+            .open
+            .iter()
+            .enumerate()
+            .find_map(|(place, open)| Some((place, outcome(open)?)))?;
+        Some((self.take(place)?, outcome))
+    }
+
+    /// Takes out the oldest proposal, whatever becomes of it.
+    pub(crate) fn take_any(&mut self) -> Option<ReplyId> {
+        self.take(0)
+    }
+
+    fn take(&mut self, place: usize) -> Option<ReplyId> {
+        let open = self.open.remove(place)?;
+        if self.open.is_empty() {
+            self.patience = Timer::NEVER;
+        }
+        Some(open.proposal.reply)
+    }
+
+    /// The proposals that are still in our log.
+    pub(crate) fn in_log(&self) -> impl Iterator<Item = &Proposal> {
+        self.open
+            .iter()
+            .filter(|open| !open.cut)
+            .map(|open| &open.proposal)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
     }
 }
 
@@ -48,25 +135,66 @@ impl Proposals {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_proposal_is_committed_once_the_high_watermark_is_beyond_its_last_record() {
+    fn proposals() -> Proposals {
         let mut proposals = Proposals::default();
-        for (reply, last) in [(1, 4), (2, 7)] {
+        for (reply, base, last) in [(1, 3, 4), (2, 5, 7)] {
             proposals.add(Proposal {
                 reply: ReplyId(reply),
+                base,
                 last,
                 epoch: Epoch(1),
             });
         }
-        assert_eq!(proposals.take_committed(4), None);
+        proposals
+    }
+
+    fn batch(base: i64, epoch: i32) -> BatchInfo {
+        BatchInfo {
+            base,
+            last: base,
+            epoch: Epoch(epoch),
+            bytes: 1,
+            control: None,
+        }
+    }
+
+    #[test]
+    fn a_proposal_is_committed_once_the_high_watermark_is_beyond_its_last_record() {
+        let mut proposals = proposals();
+        assert_eq!(proposals.take_decided(4), None);
+        let committed = |reply| Some((ReplyId(reply), ProposalOutcome::Committed));
+        assert_eq!(proposals.take_decided(5), committed(1));
+        assert_eq!(proposals.take_decided(7), None);
+        assert_eq!(proposals.take_any(), Some(ReplyId(2)));
+        assert!(proposals.is_empty());
+    }
+
+    #[test]
+    fn a_proposal_is_lost_once_something_else_is_committed_in_its_place() {
+        let mut proposals = proposals();
+        proposals.truncated(6);
+        proposals.appended(&batch(5, 2));
         assert_eq!(
-            proposals.take_committed(5).map(|proposal| proposal.reply),
-            Some(ReplyId(1))
+            proposals.take_decided(5),
+            Some((ReplyId(1), ProposalOutcome::Committed))
         );
-        assert_eq!(proposals.take_committed(7), None);
+        assert_eq!(proposals.take_decided(5), None);
         assert_eq!(
-            proposals.take_any().map(|proposal| proposal.reply),
-            Some(ReplyId(2))
+            proposals.take_decided(6),
+            Some((ReplyId(2), ProposalOutcome::KnownLost))
+        );
+    }
+
+    #[test]
+    fn what_was_cut_off_may_come_back() {
+        let mut proposals = proposals();
+        proposals.truncated(3);
+        proposals.appended(&batch(3, 1));
+        proposals.appended(&batch(5, 1));
+        assert_eq!(proposals.in_log().count(), 2);
+        assert_eq!(
+            proposals.take_decided(8),
+            Some((ReplyId(1), ProposalOutcome::Committed))
         );
     }
 }

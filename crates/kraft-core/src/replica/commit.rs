@@ -27,12 +27,6 @@ impl Replica {
             leader.pending_change = None;
         }
         self.raise_high_watermark(candidate, turn);
-        while let Some(proposal) = self.proposals.take_committed(candidate) {
-            turn.emit(Action::Outcome {
-                reply: proposal.reply,
-                outcome: ProposalOutcome::Committed,
-            });
-        }
         self.complete_all_fetches(turn);
     }
 
@@ -52,15 +46,23 @@ impl Replica {
                 high_watermark: offset,
             });
         }
+        while let Some((reply, outcome)) = self.proposals.take_decided(offset) {
+            turn.emit(Action::Outcome { reply, outcome });
+        }
     }
 
-    /// The leadership is over before the outcome of these proposals was known.
+    /// What became of the open proposals cannot be found out any more.
     pub(super) fn abandon_proposals(&mut self, turn: &mut Turn<'_>) {
-        while let Some(proposal) = self.proposals.take_any() {
-            turn.emit(Action::Outcome {
-                reply: proposal.reply,
-                outcome: ProposalOutcome::Unknown,
-            });
+        let outcome = ProposalOutcome::Unknown;
+        while let Some(reply) = self.proposals.take_any() {
+            turn.emit(Action::Outcome { reply, outcome });
+        }
+    }
+
+    /// Gives up on proposals of an earlier leadership that nobody has decided about for too long.
+    pub(super) fn expire_proposals(&mut self, turn: &mut Turn<'_>) {
+        if self.proposals.patience().expired(turn.mono()) {
+            self.abandon_proposals(turn);
         }
     }
 }

@@ -104,6 +104,7 @@ impl Replica {
         }
         self.truncation = self.disk(DiskOp::Truncate { to }, turn);
         self.control.truncate_newer(to);
+        self.proposals.truncated(to);
         turn.end.last_offset = to;
         true
     }
@@ -207,6 +208,7 @@ impl Replica {
             self.control.append(batch);
             self.control.truncate_older(turn.log.start());
         }
+        batches.iter().for_each(|batch| self.proposals.appended(batch));
         let op = DiskOp::Append {
             base: turn.end.last_offset,
             batches,

@@ -110,10 +110,8 @@ impl Replica {
             return None;
         }
         let role = self.role_deadline();
-        earlier(
-            earlier(role, self.parked.next_deadline()),
-            self.shutdown.deadline(),
-        )
+        let waiting = earlier(self.parked.next_deadline(), self.proposals.patience().deadline());
+        earlier(earlier(role, waiting), self.shutdown.deadline())
     }
 
     /// The role.

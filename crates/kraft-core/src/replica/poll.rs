@@ -18,6 +18,7 @@ impl Replica {
     /// Lets the role act until it has nothing left to do.
     pub(super) fn poll(&mut self, turn: &mut Turn<'_>) {
         self.expire_fetches(turn);
+        self.expire_proposals(turn);
         for _ in 0..Self::POLLS_MAX {
             if self.ended || self.poll_shutdown(turn) {
                 return;

@@ -60,6 +60,7 @@ impl Replica {
         };
         self.proposals.add(Proposal {
             reply,
+            base,
             last: end - 1,
             epoch,
         });

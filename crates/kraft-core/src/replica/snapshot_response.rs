@@ -92,6 +92,7 @@ impl Replica {
         self.disk(op, turn);
         if last {
             self.installing = Some(snapshot);
+            self.abandon_proposals(turn);
             self.disk(DiskOp::TruncateFully { snapshot }, turn);
         }
         true

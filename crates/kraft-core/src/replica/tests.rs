@@ -3,6 +3,7 @@
 mod cluster;
 mod harness;
 mod hostile;
+mod update_voter;
 mod voter_changes;
 
 use crate::{
@@ -351,15 +352,12 @@ fn a_proposal_is_appended_then_committed() {
 }
 
 #[test]
-fn a_deposed_leader_does_not_know_what_becomes_of_a_proposal() {
+fn a_deposed_leader_refuses_proposals_and_waits_a_while_for_those_it_took() {
     let mut node = elected(&[1, 2, 3], 1);
     node.propose(9, 1);
+    node.flush();
     let out = node.vote(2, 7, (6, 100), false);
     assert!(out.contains(&Action::Unlead));
-    assert!(out.contains(&Action::Outcome {
-        reply: ReplyId(9),
-        outcome: ProposalOutcome::Unknown
-    }));
     let out = node.propose(10, 1);
     let reason = Refusal::NotLeader {
         leader: None,
@@ -372,6 +370,54 @@ fn a_deposed_leader_does_not_know_what_becomes_of_a_proposal() {
             reason
         }]
     );
+    let unknown = Action::Outcome {
+        reply: ReplyId(9),
+        outcome: ProposalOutcome::Unknown,
+    };
+    assert!(!node.pass(Duration::from_millis(3999)).contains(&unknown));
+    assert!(node.pass(Duration::from_millis(1)).contains(&unknown));
+}
+
+#[test]
+fn the_next_leader_decides_what_becomes_of_a_proposal() {
+    let deposed = || {
+        let mut node = elected(&[1, 2, 3], 1);
+        node.propose(9, 1);
+        node.flush();
+        node.begin_quorum_epoch(2, 2);
+        node.flush();
+        let fetch = node.sent().pop().expect("a fetch").0;
+        (node, fetch)
+    };
+    let outcome = |outcome| Action::Outcome {
+        reply: ReplyId(9),
+        outcome,
+    };
+
+    let (mut node, fetch) = deposed();
+    let out = node.fetch_response(fetch, 2, 3, batches(&[(2, 2, 2)], 1));
+    assert!(out.contains(&outcome(ProposalOutcome::Committed)), "{out:?}");
+
+    let (mut node, fetch) = deposed();
+    let diverging = LogOffsetMetadata {
+        epoch: Epoch(1),
+        offset: 1,
+    };
+    assert!(
+        !node
+            .diverging(fetch, 2, diverging)
+            .contains(&outcome(ProposalOutcome::KnownLost))
+    );
+    node.flush();
+    let fetch = node.sent().pop().expect("a fetch").0;
+    let out = node.fetch_response(fetch, 2, 1, batches(&[(1, 1, 2)], 1));
+    assert!(
+        !out.contains(&outcome(ProposalOutcome::KnownLost)),
+        "somebody else may still have it"
+    );
+    let fetch = node.sent().pop().expect("a fetch").0;
+    let out = node.fetch_response(fetch, 2, 2, FetchedRecords::Empty);
+    assert!(out.contains(&outcome(ProposalOutcome::KnownLost)), "{out:?}");
 }
 
 #[test]

@@ -178,6 +178,7 @@ impl Replica {
             "elected by a majority",
             turn,
         );
+        self.proposals.wait_for_ever();
         self.disk(
             DiskOp::StartEpoch {
                 epoch,
@@ -247,6 +248,9 @@ impl Replica {
             leader.adopt_voters(self.control.voters());
         }
         self.complete_fetches_up_to_end(turn);
+        if names_voters {
+            self.advance_leader_high_watermark(turn);
+        }
         end - 1
     }
 
@@ -363,7 +367,8 @@ impl Replica {
         }
         if before.0 == RoleName::Leader {
             turn.emit(Action::Unlead);
-            self.abandon_proposals(turn);
+            self.proposals
+                .wait_until(turn.mono().after(self.config.fetch_timeout * 2));
         }
         let after = (self.role.name(), self.epoch, self.leader());
         if before != after {

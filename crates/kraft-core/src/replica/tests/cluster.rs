@@ -2,7 +2,7 @@
 
 use super::harness::{TestLog, config, key};
 use crate::{
-    action::{Action, DiskOp},
+    action::{Action, DiskOp, ProposalOutcome},
     answer::{Answer, FetchPlan, PartitionAnswer},
     config::Recovered,
     control::BatchInfo,
@@ -68,6 +68,8 @@ struct Cluster {
     cut: Option<usize>,
     leaders: BTreeMap<Epoch, i32>,
     committed: BTreeMap<i64, Epoch>,
+    accepted: BTreeMap<ReplyId, (i64, Epoch)>,
+    outcomes: [u32; 3],
 }
 
 impl Cluster {
@@ -86,6 +88,8 @@ impl Cluster {
             cut: None,
             leaders: BTreeMap::new(),
             committed: BTreeMap::new(),
+            accepted: BTreeMap::new(),
+            outcomes: [0; 3],
         };
         for id in &ids {
             let log = TestLog::new();
@@ -142,9 +146,11 @@ impl Cluster {
                     );
                 }
                 Action::Fatal { reason } => panic!("{reason}"),
-                Action::Accept { .. }
-                | Action::Refuse { .. }
-                | Action::Outcome { .. }
+                Action::Accept { reply, base, epoch } => {
+                    self.accepted.insert(reply, (base, epoch));
+                }
+                Action::Outcome { reply, outcome } => self.conclude(reply, outcome),
+                Action::Refuse { .. }
                 | Action::Transition { .. }
                 | Action::Lead { .. }
                 | Action::Unlead
@@ -156,6 +162,26 @@ impl Cluster {
         let member = &mut self.members[index];
         member.replica.check_invariants(&member.log);
         self.release(index);
+    }
+
+    /// What a proposer is told is true.
+    fn conclude(&mut self, reply: ReplyId, outcome: ProposalOutcome) {
+        let (base, epoch) = self.accepted.remove(&reply).expect("one outcome each");
+        let there = self.committed.get(&base);
+        match outcome {
+            ProposalOutcome::Committed => {
+                assert!(there == Some(&epoch), "committed, they say, at {base}");
+                self.outcomes[0] += 1;
+            }
+            ProposalOutcome::KnownLost => {
+                assert!(
+                    there.is_some_and(|there| *there != epoch),
+                    "lost, they say, at {base}"
+                );
+                self.outcomes[1] += 1;
+            }
+            ProposalOutcome::Unknown => self.outcomes[2] += 1,
+        }
     }
 
     fn commit(&mut self, index: usize, high_watermark: i64) {
@@ -585,7 +611,8 @@ fn answer_event(request: RequestId, from: ReplicaKey, answer: Answer, batches: V
     }
 }
 
-fn run(size: i32, seed: u64) -> i64 {
+/// Runs a cluster with faults and then without, and counts the outcomes: committed, lost, unknown.
+fn run(size: i32, seed: u64) -> [u32; 3] {
     let mut cluster = Cluster::new(size, seed);
     for _ in 0..4000 {
         cluster.act(true);
@@ -618,15 +645,21 @@ fn run(size: i32, seed: u64) -> i64 {
         "seed {seed}: one leader once the faults are over"
     );
     assert!(after > before, "seed {seed}: progress once the faults are over");
-    after
+    cluster.outcomes
 }
 
 #[test]
 fn one_leader_per_epoch_and_nothing_committed_is_lost() {
+    let mut outcomes = [0; 3];
     for seed in 0..40 {
-        run(3, seed);
-        run(5, seed + 1000);
+        for counted in [run(3, seed), run(5, seed + 1000)] {
+            outcomes = [0, 1, 2].map(|kind| outcomes[kind] + counted[kind]);
+        }
     }
+    assert!(
+        outcomes.iter().all(|count| *count > 0),
+        "every outcome occurs: {outcomes:?}"
+    );
 }
 
 #[test]

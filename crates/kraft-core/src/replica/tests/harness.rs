@@ -436,8 +436,26 @@ impl Node {
         })
     }
 
+    pub(super) fn update_voter_response(&mut self, request: RequestId, epoch: i32) -> Vec<Action> {
+        let leader = self.replica.leader();
+        self.step(Event::ReceiveUpdateRaftVoterResponse {
+            answer: answer(request, leader),
+            from: key(2),
+            leader_epoch: Epoch(epoch),
+        })
+    }
+
     /// The leader appends a record that names these voters, each with its directory.
     pub(super) fn change_voters(&mut self, voters: &[i32]) -> Vec<Action> {
+        self.append_voters(Vec::new(), voters)
+    }
+
+    /// As [`change_voters`](Self::change_voters), with kraft.version 1 in the same batch.
+    pub(super) fn upgrade(&mut self, voters: &[i32]) -> Vec<Action> {
+        self.append_voters(vec![ControlRecord::KRaftVersion(1)], voters)
+    }
+
+    fn append_voters(&mut self, mut records: Vec<ControlRecord>, voters: &[i32]) -> Vec<Action> {
         let voters: VoterSet = voters
             .iter()
             .map(|id| VoterNode {
@@ -448,8 +466,8 @@ impl Node {
             .collect();
         let mut out = Vec::new();
         let mut turn = Turn::new(&self.log, self.now, &mut out);
-        self.replica
-            .append_control(vec![ControlRecord::Voters(voters)], &mut turn);
+        records.push(ControlRecord::Voters(voters));
+        self.replica.append_control(records, &mut turn);
         perform(&out, &mut self.log, &mut self.requests, self.now.mono);
         self.replica.check_invariants(&self.log);
         out
