@@ -2,11 +2,12 @@
 
 use bytes::{Bytes, BytesMut};
 use kraft_core::{BatchInfo, ControlRecord, Epoch};
-use kraft_snapshot::control::{from_wire, to_wire};
+use kraft_log::batch_info;
+use kraft_snapshot::control::to_wire;
 use kraft_wire::{
     EncodeError,
-    batch::{BatchBuilder, BatchError, BatchView, Batches},
-    control::{ControlError, control_batch, control_records},
+    batch::{BatchBuilder, BatchError, Batches},
+    control::{ControlError, control_batch},
 };
 use thiserror::Error;
 
@@ -16,9 +17,9 @@ pub(super) enum BatchesFault {
     /// A batch fails its checks.
     #[error(transparent)]
     Batch(#[from] BatchError),
-    /// A control batch cannot be read.
+    /// Its records fail theirs.
     #[error(transparent)]
-    Control(#[from] ControlError),
+    Records(#[from] ControlError),
     /// A batch does not follow the one before it.
     #[error("a batch at offset {found}, {expected} is next")]
     Gap {
@@ -41,7 +42,7 @@ pub(super) fn checked(records: Bytes) -> Result<(Vec<BatchInfo>, FetchedBatches)
     let mut bytes = Vec::new();
     for batch in Batches::new(records) {
         let batch = batch?;
-        let info = info(&batch)?;
+        let info = batch_info(&batch)?;
         if let Some(expected) = infos.last().map(|before| before.last + 1)
             && info.base != expected
         {
@@ -57,28 +58,6 @@ pub(super) fn checked(records: Bytes) -> Result<(Vec<BatchInfo>, FetchedBatches)
         return Err(BatchesFault::NoneWhole);
     }
     Ok((infos, bytes))
-}
-
-fn info(batch: &BatchView) -> Result<BatchInfo, BatchesFault> {
-    let control = if batch.is_control() {
-        let records = control_records(batch)?;
-        Some(
-            records
-                .iter()
-                .filter_map(|(_, record)| from_wire(record))
-                .collect(),
-        )
-    } else {
-        batch.validate()?;
-        None
-    };
-    Ok(BatchInfo {
-        base: batch.base_offset(),
-        last: batch.last_offset(),
-        epoch: Epoch(batch.leader_epoch()),
-        bytes: u32::try_from(batch.size()).expect("a batch length is a positive i32"),
-        control,
-    })
 }
 
 /// One batch of data records.
@@ -137,3 +116,89 @@ pub(super) const BATCH_OVERHEAD: u64 = kraft_wire::batch::HEADER_SIZE as u64;
 
 /// The largest batch that is written.
 pub(super) const BATCH_BYTES_MAX: u32 = kraft_wire::batch::BATCH_SIZE_MAX as u32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kraft_wire::control::{ControlRecord as WireRecord, SnapshotFooterRecord};
+    use proptest::prelude::*;
+
+    fn batch(base: i64) -> Vec<u8> {
+        data_batch(&[b"value".to_vec()], base, Epoch(1), 0)
+            .expect("a batch")
+            .to_vec()
+    }
+
+    fn fault(bytes: Vec<u8>) -> BatchesFault {
+        checked(bytes.into()).expect_err("nothing of it may be appended")
+    }
+
+    #[test]
+    fn fetch_007_records_without_a_whole_valid_batch_are_dropped() {
+        let good = batch(0);
+        let with = |at: usize, bytes: &[u8]| {
+            let mut changed = good.clone();
+            changed[at..at + bytes.len()].copy_from_slice(bytes);
+            changed
+        };
+        let (length, magic) = (8, 16);
+        for bytes in [&good[..11], &good[..16], &good[..good.len() - 1], &[]] {
+            assert!(matches!(fault(bytes.to_vec()), BatchesFault::NoneWhole));
+        }
+        let too_small = fault(with(length, &13_i32.to_be_bytes()));
+        assert!(matches!(
+            too_small,
+            BatchesFault::Batch(BatchError::LengthTooSmall { length: 13 })
+        ));
+        for unknown in [-1_i8, 3] {
+            let found = fault(with(magic, &unknown.to_be_bytes()));
+            assert!(matches!(
+                found,
+                BatchesFault::Batch(BatchError::UnknownMagic { magic }) if magic == unknown
+            ));
+        }
+        let flipped = fault(with(good.len() - 1, &[good[good.len() - 1] ^ 1]));
+        assert!(matches!(flipped, BatchesFault::Records(_)), "{flipped}");
+    }
+
+    proptest! {
+        #[test]
+        fn random_bytes_are_no_batches(bytes in prop::collection::vec(any::<u8>(), 1..=128)) {
+            prop_assert!(checked(bytes.into()).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_cut_off_behind_whole_batches_is_left_out() {
+        let mut bytes = batch(0);
+        let whole = bytes.len();
+        bytes.extend_from_slice(&batch(1)[..30]);
+        let (infos, kept) = checked(bytes.into()).expect("one batch is whole");
+        assert_eq!(infos.len(), 1);
+        assert_eq!((kept[0].0, kept[0].1.len()), (0, whole));
+    }
+
+    #[test]
+    fn a_gap_between_batches_spoils_all_of_them() {
+        let bytes = [batch(0), batch(2)].concat();
+        assert!(matches!(
+            fault(bytes),
+            BatchesFault::Gap {
+                expected: 1,
+                found: 2
+            }
+        ));
+    }
+
+    /// A start would refuse a log that holds them.
+    #[test]
+    fn records_of_a_snapshot_are_no_records_of_a_log() {
+        let footer = WireRecord::SnapshotFooter(SnapshotFooterRecord::default());
+        let bytes = control_batch(&[footer], 0, 1, 0).expect("a batch");
+        let found = fault(bytes.to_vec());
+        assert!(
+            matches!(found, BatchesFault::Records(ControlError::UnknownType { .. })),
+            "{found}"
+        );
+    }
+}
