@@ -181,14 +181,17 @@ pub fn report(root: &Path) -> io::Result<String> {
     for theme in THEMES {
         line(&mut text, format_args!("\n## {}: {}\n", theme.name, theme.about));
         for (number, id) in (1..).zip(theme.ids()) {
+            let place = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();
             match (found.get(&id), tests.get(&id)) {
-                (Some(path), _) => {
-                    let title = title(path)?;
-                    let link = path.strip_prefix(root).unwrap_or(path).display();
-                    line(&mut text, format_args!("- [{id}](../{link}) {title}"));
+                (Some(path), test) => {
+                    let also = test.map_or(String::new(), |NamedTest { path, .. }| {
+                        format!(", and a [Rust test](../{})", place(path))
+                    });
+                    let (title, link) = (title(path)?, place(path));
+                    line(&mut text, format_args!("- [{id}](../{link}) {title}{also}"));
                 }
                 (None, Some(NamedTest { title, path })) => {
-                    let link = path.strip_prefix(root).unwrap_or(path).display();
+                    let link = place(path);
                     line(
                         &mut text,
                         format_args!("- [{id}](../{link}) {title} (a Rust test)"),

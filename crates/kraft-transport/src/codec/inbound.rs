@@ -249,3 +249,59 @@ impl Origin<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    /// The fetcher's id is a field of its own up to version 14 and part of the replica state from 15 on; the directory
+    /// comes with 17, the high watermark with 18.
+    #[test]
+    fn fetch_002_every_version_of_fetch_names_the_fetcher() {
+        let topic = Topic::default();
+        let directory = Uuid::from_u128(7);
+        for version in 13..=m::FetchRequest::VERSION_MAX {
+            let mut request = m::FetchRequest::default();
+            if version < 15 {
+                request.replica_id = 2;
+            } else {
+                request.replica_state.replica_id = 2;
+            }
+            request.topics = vec![m::FetchRequestTopic {
+                topic_id: topic.id,
+                partitions: vec![m::FetchRequestPartition {
+                    replica_directory_id: directory,
+                    high_watermark: 9,
+                    ..Default::default()
+                }],
+                ..Default::default()
+            }];
+            let body = request.to_bytes(version).unwrap();
+            let origin = Origin {
+                listener: "CONTROLLER",
+                reply: ReplyId(1),
+                local: ReplicaKey::without_directory(NodeId(1)),
+            };
+            let (event, _) = decode_request(&topic, PeerApi::Fetch, &body, version, &origin).unwrap();
+            let Event::ReceiveFetch {
+                context,
+                from,
+                high_watermark,
+                ..
+            } = event
+            else {
+                panic!("{event:?}")
+            };
+            assert_eq!(context.partition, PartitionMatch::Metadata, "version {version}");
+            let expected_directory = if version < 17 { Uuid::nil() } else { directory };
+            assert_eq!(
+                from,
+                ReplicaKey::new(NodeId(2), expected_directory),
+                "version {version}"
+            );
+            let expected = if version < 18 { i64::MAX } else { 9 };
+            assert_eq!(high_watermark, expected, "version {version}");
+        }
+    }
+}
