@@ -26,6 +26,15 @@ struct Quorum {
 
 impl Quorum {
     async fn start(size: i32) -> Self {
+        let mut quorum = Self::prepare(size);
+        for id in 1..=size {
+            quorum.start_node(id).await;
+        }
+        quorum
+    }
+
+    /// Ports and directories, and nobody yet.
+    fn prepare(size: i32) -> Self {
         // Bound all at once, so that the ports differ.
         let reserved: Vec<TcpListener> = (0..size)
             .map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"))
@@ -35,17 +44,13 @@ impl Quorum {
             .map(|(id, listener)| (id, listener.local_addr().expect("an address").port()))
             .collect();
         drop(reserved);
-        let mut quorum = Self {
+        Self {
             ports,
             dirs: (0..size)
                 .map(|_| tempfile::tempdir().expect("a directory"))
                 .collect(),
             nodes: (0..size).map(|_| None).collect(),
-        };
-        for id in 1..=size {
-            quorum.start_node(id).await;
         }
-        quorum
     }
 
     async fn start_node(&mut self, id: i32) {
@@ -181,6 +186,38 @@ fn a_graceful_shutdown_hands_the_leadership_over() {
         quorum
             .everywhere(&["kept".to_owned(), "and this".to_owned()])
             .await;
+    });
+}
+
+#[test]
+fn a_node_that_comes_late_starts_from_a_snapshot() {
+    let runtime = node::runtime().expect("a runtime");
+    runtime.block_on(async {
+        let mut quorum = Quorum::prepare(3);
+        quorum.start_node(1).await;
+        quorum.start_node(2).await;
+        let mut words = Vec::new();
+        for n in 0..50 {
+            let word = format!("word {n}");
+            submit(&quorum, &word).await;
+            words.push(word);
+        }
+        quorum.everywhere(&words).await;
+        for node in quorum.running() {
+            node.snapshot().await.expect("written");
+        }
+        submit(&quorum, "behind the snapshot").await;
+        words.push("behind the snapshot".to_owned());
+        quorum.start_node(3).await;
+        quorum.everywhere(&words).await;
+        let late = quorum.nodes[2].as_ref().expect("it runs");
+        let status = late.status().await.expect("it runs");
+        assert!(status.log_start_offset > 50, "the log starts at the snapshot");
+
+        // Once more from its own directory.
+        late.shutdown().await.expect("a graceful end");
+        quorum.start_node(3).await;
+        quorum.everywhere(&words).await;
     });
 }
 
