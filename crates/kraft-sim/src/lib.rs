@@ -2,3 +2,4 @@
 
 pub mod checker;
 pub mod scenario;
+pub mod sim;

@@ -27,3 +27,6 @@ pub use storage::{
     ReadId, ReadOutcome, ReadRequest, SnapshotContents, SnapshotJob, SnapshotOutcome, Storage,
 };
 pub use views::{MetadataFetchSlice, NodeState, ObserverReplica, QuorumStateSnapshot};
+
+/// The channel that brings an answer back; whoever drives an engine without its driver needs it.
+pub use tokio::sync::oneshot;

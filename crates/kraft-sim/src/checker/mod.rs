@@ -36,6 +36,13 @@ pub enum Fact {
         /// Which.
         node: NodeId,
     },
+    /// A node's disk has taken epoch and vote durably.
+    Stored {
+        /// Which node.
+        node: NodeId,
+        /// The epoch.
+        epoch: Epoch,
+    },
     /// What a node is after a step.
     State {
         /// Which node.
@@ -49,7 +56,7 @@ pub enum Fact {
         /// Its high watermark, if it knows one.
         high_watermark: Option<i64>,
     },
-    /// The log of a node has changed: it was cut at `truncated_to`, where that is not its old end, and got new batches.
+    /// The log on a node's disk has changed: it was cut at `truncated_to`, where that is not its old end, and got new batches.
     Log {
         /// Which node.
         node: NodeId,
@@ -66,13 +73,15 @@ pub enum Fact {
         node: NodeId,
         /// The batch.
         batch: BatchMark,
+        /// A digest of each of its records; none for a control batch.
+        records: Vec<u64>,
     },
     /// A client was told that its records are committed.
     Acknowledged {
         /// The offset of the first record.
         base: i64,
-        /// The digest that the batch is applied under.
-        digest: u64,
+        /// The digests of its records.
+        records: Vec<u64>,
     },
 }
 

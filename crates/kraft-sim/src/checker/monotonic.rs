@@ -4,11 +4,13 @@ use super::{Checker, Fact, Violation};
 use kraft_core::{Epoch, NodeId, RoleName};
 use std::collections::BTreeMap;
 
-/// Remembers the largest epoch of each node, across restarts, and its largest high watermark until it restarts.
+/// Remembers the largest epoch that each node has stored, and while it is up its epoch and high watermark.
 ///
-/// A leader's own high watermark begins anew with its epoch, as it knows nothing until a majority has a record of the epoch.
+/// An epoch that is not stored yet is nobody else's business, so a crash may take it back. A leader's own high watermark
+/// begins anew with its epoch, as it knows nothing until a majority has a record of the epoch.
 #[derive(Debug, Default)]
 pub struct Monotonic {
+    stored: BTreeMap<NodeId, Epoch>,
     epochs: BTreeMap<NodeId, Epoch>,
     high_watermarks: BTreeMap<NodeId, i64>,
     /// The largest high watermark of any leader, and that leader's epoch.
@@ -23,8 +25,13 @@ impl Checker for Monotonic {
     fn observe(&mut self, fact: &Fact) -> Result<(), Violation> {
         match fact {
             Fact::Crashed { node } => {
+                self.epochs.remove(node);
                 self.high_watermarks.remove(node);
                 Ok(())
+            }
+            Fact::Stored { node, epoch } => {
+                let before = self.stored.insert(*node, *epoch);
+                self.never_back(*node, before, *epoch)
             }
             Fact::State {
                 node,
@@ -33,7 +40,9 @@ impl Checker for Monotonic {
                 high_watermark,
                 ..
             } => {
-                self.epoch(*node, *epoch)?;
+                self.never_back(*node, self.stored.get(node).copied(), *epoch)?;
+                let before = self.epochs.insert(*node, *epoch);
+                self.never_back(*node, before, *epoch)?;
                 match high_watermark {
                     None => Ok(()),
                     Some(offset) => self.high_watermark(*node, *role, *epoch, *offset),
@@ -45,8 +54,8 @@ impl Checker for Monotonic {
 }
 
 impl Monotonic {
-    fn epoch(&mut self, node: NodeId, epoch: Epoch) -> Result<(), Violation> {
-        match self.epochs.insert(node, epoch) {
+    fn never_back(&self, node: NodeId, before: Option<Epoch>, epoch: Epoch) -> Result<(), Violation> {
+        match before {
             Some(before) if before > epoch => {
                 Err(self.violated(format!("node {node} goes from epoch {before} to {epoch}")))
             }
@@ -104,14 +113,31 @@ mod tests {
     }
 
     #[test]
-    fn fires_when_an_epoch_goes_back_even_over_a_restart() {
-        let crash = Fact::Crashed { node: NodeId(0) };
-        let facts = [
+    fn fires_when_an_epoch_goes_back() {
+        assert!(
+            run(&[
+                state(0, RoleName::Follower, 3, None),
+                state(0, RoleName::Follower, 2, None)
+            ])
+            .is_err()
+        );
+    }
+
+    #[test]
+    fn fires_when_a_stored_epoch_goes_back_over_a_restart() {
+        let stored = |epoch| Fact::Stored {
+            node: NodeId(0),
+            epoch: Epoch(epoch),
+        };
+        let crash = || Fact::Crashed { node: NodeId(0) };
+        assert!(run(&[stored(3), crash(), state(0, RoleName::Follower, 2, None)]).is_err());
+        assert!(run(&[stored(3), stored(2)]).is_err());
+        let not_stored = [
             state(0, RoleName::Follower, 3, None),
-            crash,
+            crash(),
             state(0, RoleName::Follower, 2, None),
         ];
-        assert!(run(&facts).is_err());
+        assert_eq!(run(&not_stored), Ok(()));
     }
 
     #[test]

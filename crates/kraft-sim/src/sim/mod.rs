@@ -1,0 +1,28 @@
+//! Whole quorums in virtual time.
+//!
+//! A [`Simulation`] runs as many engines as it is told, each one the engine of production, over a network in memory and
+//! disks in memory. One seed decides everything: how long messages take and whether they arrive, who is cut off from
+//! whom, when nodes crash and what their disks keep, and how much of its queue each round of a log thread sees. After
+//! every turn of every engine the [checkers](crate::checker) are told what can be seen, and the core's own invariants
+//! are asserted.
+//!
+//! At the end the network heals and all nodes are up; then the quorum has to make progress, so that a run in which
+//! nothing ever happens does not pass.
+
+mod agenda;
+mod disk;
+mod journal;
+mod network;
+mod node;
+mod outbox;
+mod quorum;
+mod recorded;
+mod report;
+mod rng;
+mod settings;
+
+pub use journal::Journal;
+pub use network::Faults;
+pub use quorum::Simulation;
+pub use report::{Counts, Failure};
+pub use settings::{Lie, Settings};

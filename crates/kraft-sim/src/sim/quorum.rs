@@ -1,0 +1,681 @@
+//! The nodes of a quorum, and everything that happens between them.
+
+use super::{
+    agenda::Agenda,
+    journal::Journal,
+    network::Links,
+    node::{Aftermath, Asker, Node, Served, end_text},
+    report::{Counts, Failure},
+    rng::Rng,
+    settings::{Lie, Settings},
+};
+use crate::checker::{self, Checker, Fact, Violation};
+use bytes::Bytes;
+use kraft_core::{
+    Config, Endpoint, Endpoints, Event, Instant, NodeId, ReplicaKey, RequestFault, RoleName, SnapshotId,
+    StateMachine, SupportedVersions, Time, VoterNode, VoterSet,
+};
+use kraft_fs::{FileSystem as _, MemFs};
+use kraft_snapshot::{SnapshotHeader, SnapshotWriter};
+use kraft_transport::{
+    Command, Inbound, OutboundRequest, PeerApi, PeerResponse,
+    codec::{Topic, encode_request},
+    oneshot,
+};
+use kraft_wire::{Message as _, message::VoteResponse};
+use std::{path::Path, sync::Arc, time::Duration};
+use uuid::Uuid;
+
+const LISTENER: &str = "CONTROLLER";
+const PORT: u16 = 9093;
+
+/// A quorum in virtual time.
+pub struct Simulation<S: StateMachine> {
+    seed: u64,
+    settings: Settings,
+    rng: Rng,
+    now: Instant,
+    agenda: Agenda<Happening>,
+    nodes: Vec<Node<S>>,
+    links: Links,
+    checkers: Vec<Box<dyn Checker>>,
+    counts: Counts,
+    machine: Box<dyn Fn() -> S>,
+    record: Box<dyn Fn(u64) -> S::Record>,
+    proposed: u64,
+    led: Vec<Option<kraft_core::Epoch>>,
+    phase: Phase,
+    witness: Option<Witness>,
+}
+
+/// The parts of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Nodes crash, the network is cut and loses messages.
+    Trouble,
+    /// Nothing goes wrong any more, and clients go on.
+    Calm,
+    /// Clients are silent too, so that all nodes can come to the same state.
+    Silence,
+}
+
+/// Somebody who is told every fact, with its moment.
+type Witness = Box<dyn FnMut(Instant, &Fact)>;
+
+/// Something that happens at a moment.
+enum Happening {
+    /// A request reaches a node.
+    Request {
+        to: usize,
+        body: Bytes,
+        asker: Asker,
+    },
+    /// An answer reaches the node that asked.
+    Answer {
+        from: ReplicaKey,
+        body: Bytes,
+        asker: Asker,
+    },
+    /// A request has no answer.
+    Fault {
+        asker: Asker,
+    },
+    /// A node wanted to be woken.
+    Wake {
+        node: usize,
+        life: u64,
+    },
+    /// The log thread of a node does a round.
+    Round {
+        node: usize,
+        life: u64,
+    },
+    /// The other threads of a node do what they were asked for.
+    Background {
+        node: usize,
+        life: u64,
+    },
+    Crash,
+    Start {
+        node: usize,
+    },
+    Partition,
+    Propose,
+}
+
+impl Simulation<Journal> {
+    /// A quorum that replicates a list of numbers.
+    #[must_use]
+    pub fn of_journals(seed: u64, settings: Settings) -> Self {
+        Self::new(seed, settings, Journal::default, |number| number)
+    }
+}
+
+impl<S: StateMachine> Simulation<S> {
+    /// A quorum of state machines; `record` makes a record of a number, each number another one.
+    ///
+    /// # Panics
+    /// If a disk in memory cannot be formatted.
+    pub fn new(
+        seed: u64,
+        settings: Settings,
+        machine: impl Fn() -> S + 'static,
+        record: impl Fn(u64) -> S::Record + 'static,
+    ) -> Self {
+        let mut rng = Rng::new(seed);
+        let ids: Vec<NodeId> = (1..=settings.voters).map(|id| NodeId(id.cast_signed())).collect();
+        let dynamic = rng.chance(500);
+        let voters: VoterSet = ids.iter().map(|id| voter(*id, dynamic)).collect();
+        let nodes: Vec<Node<S>> = ids
+            .iter()
+            .map(|id| {
+                let disk = formatted(dynamic.then_some(&voters));
+                Node::new(*id, config(*id, &voters, dynamic, rng.next()), disk)
+            })
+            .collect();
+        Self {
+            seed,
+            links: Links::new(settings.network.clone()),
+            settings,
+            rng,
+            now: Instant(0),
+            agenda: Agenda::new(),
+            led: vec![None; nodes.len()],
+            nodes,
+            checkers: checker::all(),
+            counts: Counts::default(),
+            machine: Box::new(machine),
+            record: Box::new(record),
+            proposed: 0,
+            phase: Phase::Trouble,
+            witness: None,
+        }
+    }
+
+    /// Watches with these checkers instead of all.
+    #[must_use]
+    pub fn with_checkers(mut self, checkers: Vec<Box<dyn Checker>>) -> Self {
+        self.checkers = checkers;
+        self
+    }
+
+    /// Tells every fact to somebody, before the checkers judge it.
+    #[must_use]
+    pub fn with_witness(mut self, witness: impl FnMut(Instant, &Fact) + 'static) -> Self {
+        self.witness = Some(Box::new(witness));
+        self
+    }
+
+    /// Runs to the end.
+    ///
+    /// # Errors
+    /// An invariant does not hold, a node ends by itself or cannot start, or the quorum makes no progress in the end.
+    pub fn run(mut self) -> Result<Counts, Failure> {
+        let outcome = self.play();
+        match outcome {
+            Ok(()) => Ok(self.counts),
+            Err(violation) => Err(Failure {
+                seed: self.seed,
+                at_ms: self.now.0 / 1000,
+                violation,
+            }),
+        }
+    }
+
+    fn play(&mut self) -> Result<(), Violation> {
+        for node in 0..self.nodes.len() {
+            self.start(node)?;
+        }
+        self.plan(self.settings.crash_every, Happening::Crash);
+        self.plan(self.settings.partition_every, Happening::Partition);
+        self.plan(Some(self.settings.propose_every), Happening::Propose);
+        let trouble = Instant(0).after(self.settings.duration);
+        self.play_until(trouble, |_| false)?;
+        self.calm_down()?;
+        let wanted = self.counts.commits + 3;
+        let settled = trouble.after(self.settings.settle);
+        self.play_until(settled, |simulation| simulation.counts.commits >= wanted)?;
+        self.phase = Phase::Silence;
+        self.play_until(settled, Self::all_agree)?;
+        if self.counts.commits < wanted || !self.all_agree() {
+            let seconds = self.settings.settle.as_secs();
+            let detail =
+                format!("{seconds} s after the network has healed the quorum has not committed on all nodes");
+            return Err(violation("progress", detail));
+        }
+        self.checkers.iter().try_for_each(|checker| checker.finish())
+    }
+
+    fn play_until(&mut self, end: Instant, done: impl Fn(&Self) -> bool) -> Result<(), Violation> {
+        while !done(self) {
+            let Some((at, happening)) = self.agenda.next() else {
+                return Ok(());
+            };
+            if at > end {
+                self.agenda.enter(at, happening);
+                self.now = end;
+                return Ok(());
+            }
+            self.now = self.now.max(at);
+            self.counts.events += 1;
+            self.happen(happening)?;
+        }
+        Ok(())
+    }
+
+    /// The network recovers, and everybody is started.
+    fn calm_down(&mut self) -> Result<(), Violation> {
+        self.phase = Phase::Calm;
+        self.links.recover();
+        for node in 0..self.nodes.len() {
+            if !self.nodes[node].is_up() {
+                self.start(node)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn all_agree(&self) -> bool {
+        let mut marks = self.nodes.iter().map(Node::high_watermark);
+        let first = marks.next().flatten();
+        first.is_some() && marks.all(|mark| mark == first)
+    }
+
+    /// Enters a recurring happening at a random moment around its mean distance.
+    fn plan(&mut self, every: Option<Duration>, happening: Happening) {
+        if let Some(every) = every {
+            let mean = u64::try_from(every.as_micros()).unwrap_or(u64::MAX);
+            let wait = self.rng.between(1, mean.saturating_mul(2));
+            self.agenda
+                .enter(self.now.after(Duration::from_micros(wait)), happening);
+        }
+    }
+
+    fn time(&self) -> Time {
+        Time {
+            mono: self.now,
+            wall_ms: i64::try_from(self.now.0 / 1000).expect("runs are short"),
+        }
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), Violation> {
+        match happening {
+            Happening::Request { to, body, asker } => self.request(to, body, asker),
+            Happening::Answer { from, body, asker } => {
+                let response = PeerResponse {
+                    request: asker.request,
+                    from,
+                    version: asker.version,
+                    body,
+                };
+                match Command::response(asker.api, response) {
+                    Some(command) => self.deliver(asker, command),
+                    None => Ok(()),
+                }
+            }
+            Happening::Fault { asker } => {
+                let event = Event::RequestFailed {
+                    request: asker.request,
+                    fault: RequestFault::Disconnected,
+                };
+                self.deliver(asker, Command::Event(event))
+            }
+            Happening::Wake { node, life } => {
+                if self.nodes[node].life == life {
+                    self.turn(node)?;
+                }
+                Ok(())
+            }
+            Happening::Round { node, life } => self.round(node, life),
+            Happening::Background { node, life } => {
+                if self.nodes[node].life == life && self.nodes[node].background(self.now) {
+                    self.turn(node)?;
+                }
+                Ok(())
+            }
+            Happening::Crash => self.crash(),
+            Happening::Start { node } => {
+                if self.nodes[node].is_up() {
+                    Ok(())
+                } else {
+                    self.start(node)
+                }
+            }
+            Happening::Partition => {
+                if self.phase == Phase::Trouble {
+                    if self.rng.chance(400) {
+                        self.links.heal();
+                    } else {
+                        let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
+                        self.links.cut_at_random(&ids, &mut self.rng);
+                        self.counts.partitions += 1;
+                    }
+                    self.plan(self.settings.partition_every, Happening::Partition);
+                }
+                Ok(())
+            }
+            Happening::Propose => self.propose(),
+        }
+    }
+
+    fn index_of(&self, id: NodeId) -> Option<usize> {
+        self.nodes.iter().position(|node| node.id == id)
+    }
+
+    /// A request arrives. A node that is down refuses the connection.
+    fn request(&mut self, to: usize, body: Bytes, asker: Asker) -> Result<(), Violation> {
+        if !self.nodes[to].is_up() {
+            self.fail(asker, Duration::from_millis(1));
+            return Ok(());
+        }
+        let (sender, reply) = oneshot::channel();
+        let inbound = Inbound::new(asker.api, body, asker.version, Arc::from(LISTENER), sender);
+        self.nodes[to].serve(Served { reply, asker });
+        self.nodes[to].enqueue(Command::Inbound(inbound), self.now);
+        self.turn(to)
+    }
+
+    /// An outcome arrives at the node that asked, if it still lives the same life.
+    fn deliver(
+        &mut self,
+        asker: Asker,
+        command: Command<super::recorded::Recorded<S>>,
+    ) -> Result<(), Violation> {
+        let Some(node) = self.index_of(asker.node) else {
+            return Ok(());
+        };
+        if self.nodes[node].life != asker.life {
+            return Ok(());
+        }
+        self.nodes[node].enqueue(command, self.now);
+        self.turn(node)
+    }
+
+    fn fail(&mut self, asker: Asker, after: Duration) {
+        self.agenda
+            .enter(self.now.after(after), Happening::Fault { asker });
+    }
+
+    fn round(&mut self, node: usize, life: u64) -> Result<(), Violation> {
+        if self.nodes[node].life != life || !self.nodes[node].is_up() {
+            return Ok(());
+        }
+        if self.settings.lie == Some(Lie::DurableTooSoon) && self.rng.chance(500) {
+            if self.nodes[node].claim_durable(self.now) {
+                let again = self.disk_time();
+                self.agenda
+                    .enter(self.now.after(again), Happening::Round { node, life });
+            }
+        } else {
+            let facts = self.nodes[node]
+                .round(&mut self.rng, self.now)
+                .map_err(|reason| violation("storage works", format!("node {}: {reason}", node + 1)))?;
+            facts.iter().try_for_each(|fact| self.observe(fact))?;
+        }
+        self.turn(node)
+    }
+
+    fn disk_time(&mut self) -> Duration {
+        let most = u64::try_from(self.settings.disk_max.as_micros()).unwrap_or(u64::MAX);
+        // Most rounds are fast; now and then the disk stalls.
+        let most = if self.rng.chance(20) { most * 20 } else { most };
+        Duration::from_micros(self.rng.between(100, most))
+    }
+
+    fn crash(&mut self) -> Result<(), Violation> {
+        if self.phase != Phase::Trouble {
+            return Ok(());
+        }
+        let up: Vec<usize> = (0..self.nodes.len())
+            .filter(|node| self.nodes[*node].is_up())
+            .collect();
+        if !up.is_empty() {
+            let all = self.rng.chance(50);
+            let chosen = usize::try_from(self.rng.below(up.len() as u64)).expect("few nodes");
+            for node in up
+                .iter()
+                .enumerate()
+                .filter(|(at, _)| all || *at == chosen)
+                .map(|(_, node)| *node)
+            {
+                self.nodes[node].crash(&mut self.rng, self.settings.lie);
+                self.led[node] = None;
+                self.counts.crashes += 1;
+                let id = self.nodes[node].id;
+                self.observe(&Fact::Crashed { node: id })?;
+                let down = u64::try_from(self.settings.down_max.as_micros()).unwrap_or(u64::MAX);
+                let back = Duration::from_micros(self.rng.between(1, down));
+                self.agenda.enter(self.now.after(back), Happening::Start { node });
+            }
+        }
+        self.plan(self.settings.crash_every, Happening::Crash);
+        Ok(())
+    }
+
+    fn start(&mut self, node: usize) -> Result<(), Violation> {
+        let machine = (self.machine)();
+        let now = self.time();
+        let fact = self.nodes[node]
+            .start(machine, now)
+            .map_err(|reason| violation("a crashed node starts", format!("node {}: {reason}", node + 1)))?;
+        self.observe(&fact)?;
+        self.turn(node)
+    }
+
+    /// A client proposes, mostly to whoever believes to lead.
+    fn propose(&mut self) -> Result<(), Violation> {
+        if self.phase == Phase::Silence {
+            return Ok(());
+        }
+        self.plan(Some(self.settings.propose_every), Happening::Propose);
+        let leaders: Vec<usize> = (0..self.nodes.len())
+            .filter(|node| self.nodes[*node].leads())
+            .collect();
+        let node = if leaders.is_empty() || self.rng.chance(20) {
+            self.rng.below(self.nodes.len() as u64)
+        } else {
+            leaders[usize::try_from(self.rng.below(leaders.len() as u64)).expect("few nodes")] as u64
+        };
+        let node = usize::try_from(node).expect("few nodes");
+        let count = self.rng.between(1, 3);
+        let records = (0..count).map(|_| self.next_record()).collect();
+        if self.nodes[node].propose(records, self.now) {
+            self.turn(node)?;
+        }
+        Ok(())
+    }
+
+    fn next_record(&mut self) -> S::Record {
+        self.proposed += 1;
+        (self.record)(self.proposed)
+    }
+
+    /// Takes a turn of a node, and carries away what it wants.
+    fn turn(&mut self, node: usize) -> Result<(), Violation> {
+        let now = self.time();
+        let Some(Aftermath { turn, answers, facts }) = self.nodes[node].turn(now) else {
+            return Ok(());
+        };
+        for fact in facts {
+            self.count(node, &fact);
+            self.observe(&fact)?;
+        }
+        if let Some(ended) = turn.ended {
+            let detail = format!("node {}: {}", node + 1, end_text(&ended));
+            return Err(violation("a node goes on", detail));
+        }
+        for (asker, body) in answers {
+            self.answer(node, asker, body);
+        }
+        for request in self.nodes[node].take_outbox() {
+            self.send(node, request);
+        }
+        let life = self.nodes[node].life;
+        if self.nodes[node].wants_round() {
+            let time = self.disk_time();
+            self.agenda
+                .enter(self.now.after(time), Happening::Round { node, life });
+        }
+        let read = Duration::from_micros(self.rng.between(50, 2000));
+        self.agenda_background(node, life, read);
+        if let Some(next) = turn.next {
+            self.wake(node, life, next);
+        }
+        Ok(())
+    }
+
+    fn agenda_background(&mut self, node: usize, life: u64, after: Duration) {
+        if self.nodes[node].has_background_work() {
+            self.agenda
+                .enter(self.now.after(after), Happening::Background { node, life });
+        }
+    }
+
+    fn wake(&mut self, node: usize, life: u64, at: Instant) {
+        if self.nodes[node].wake_earlier(at, self.now) {
+            self.agenda
+                .enter(at.max(self.now), Happening::Wake { node, life });
+        }
+    }
+
+    fn send(&mut self, from: usize, request: OutboundRequest) {
+        let api = PeerApi::of(&request.body);
+        let asker = Asker {
+            node: self.nodes[from].id,
+            life: self.nodes[from].life,
+            request: request.request,
+            api,
+            version: *api.versions().end(),
+        };
+        let to = self
+            .nodes
+            .iter()
+            .position(|node| host(node.id) == request.endpoint.host);
+        let Some(to) = to else {
+            return self.fail(asker, Duration::from_millis(1));
+        };
+        let body = encode_request(&Topic::default(), &request.body, asker.version)
+            .expect("the newest version carries every request");
+        let copies = self.links.copies(asker.node, self.nodes[to].id, &mut self.rng);
+        if copies.is_empty() {
+            return self.fail(asker, REQUEST_TIMEOUT);
+        }
+        for delay in copies {
+            let body = body.clone();
+            self.agenda
+                .enter(self.now.after(delay), Happening::Request { to, body, asker });
+        }
+    }
+
+    fn answer(&mut self, from: usize, asker: Asker, body: Option<Bytes>) {
+        let Some(mut body) = body else {
+            return self.fail(asker, Duration::from_millis(1));
+        };
+        if self.settings.lie == Some(Lie::VotesForAll) && asker.api == PeerApi::Vote {
+            body = granted(&body, asker.version);
+        }
+        let id = self.nodes[from].id;
+        let copies = self.links.copies(id, asker.node, &mut self.rng);
+        if copies.is_empty() {
+            return self.fail(asker, REQUEST_TIMEOUT);
+        }
+        for delay in copies {
+            let happening = Happening::Answer {
+                from: ReplicaKey::without_directory(id),
+                body: body.clone(),
+                asker,
+            };
+            self.agenda.enter(self.now.after(delay), happening);
+        }
+    }
+
+    fn count(&mut self, node: usize, fact: &Fact) {
+        match fact {
+            Fact::Acknowledged { .. } => self.counts.commits += 1,
+            Fact::State {
+                role: RoleName::Leader,
+                epoch,
+                ..
+            } if self.led[node] != Some(*epoch) => {
+                self.led[node] = Some(*epoch);
+                self.counts.elections += 1;
+            }
+            Fact::State { .. }
+            | Fact::Stored { .. }
+            | Fact::Log { .. }
+            | Fact::Applied { .. }
+            | Fact::Crashed { .. } => {}
+        }
+    }
+
+    fn observe(&mut self, fact: &Fact) -> Result<(), Violation> {
+        if let Some(witness) = &mut self.witness {
+            witness(self.now, fact);
+        }
+        self.checkers
+            .iter_mut()
+            .try_for_each(|checker| checker.observe(fact))
+    }
+}
+
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(2000);
+
+fn violation(invariant: &'static str, detail: String) -> Violation {
+    Violation { invariant, detail }
+}
+
+/// An answer to a Vote, turned into a grant.
+fn granted(body: &Bytes, version: i16) -> Bytes {
+    let mut response = VoteResponse::from_bytes(body, version).expect("our own answer can be read");
+    for partition in response.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
+        partition.vote_granted = true;
+    }
+    response.to_bytes(version).expect("what was read can be written")
+}
+
+fn host(id: NodeId) -> String {
+    format!("node{id}")
+}
+
+fn endpoint(id: NodeId) -> Endpoint {
+    Endpoint {
+        host: host(id),
+        port: PORT,
+    }
+}
+
+fn key(id: NodeId) -> ReplicaKey {
+    ReplicaKey::new(
+        id,
+        Uuid::from_u128(0x6b72_6166_7400 + u128::from(id.0.unsigned_abs())),
+    )
+}
+
+fn voter(id: NodeId, dynamic: bool) -> VoterNode {
+    VoterNode {
+        key: if dynamic {
+            key(id)
+        } else {
+            ReplicaKey::without_directory(id)
+        },
+        endpoints: Endpoints::single(LISTENER, endpoint(id)),
+        kraft_versions: SupportedVersions {
+            min: 0,
+            max: i16::from(dynamic),
+        },
+    }
+}
+
+fn config(id: NodeId, voters: &VoterSet, dynamic: bool, seed: u64) -> Config {
+    Config {
+        local: key(id),
+        cluster_id: "simulated".to_owned(),
+        listeners: Endpoints::single(LISTENER, endpoint(id)),
+        default_listener: LISTENER.to_owned(),
+        static_voters: if dynamic {
+            VoterSet::default()
+        } else {
+            voters.clone()
+        },
+        bootstrap_servers: if dynamic {
+            voters.ids().map(endpoint).collect()
+        } else {
+            Vec::new()
+        },
+        can_become_voter: true,
+        kraft_versions: SupportedVersions { min: 0, max: 1 },
+        election_timeout: Duration::from_millis(1000),
+        fetch_timeout: Duration::from_millis(2000),
+        election_backoff_max: Duration::from_millis(1000),
+        request_timeout: REQUEST_TIMEOUT,
+        retry_backoff: Duration::from_millis(20),
+        fetch_max_wait: Duration::from_millis(500),
+        fetch_max_bytes: 4096,
+        fetch_snapshot_max_bytes: 4096,
+        auto_join: false,
+        shutdown_timeout: Duration::from_secs(5),
+        seed,
+    }
+}
+
+/// A disk as a formatted node has it: with the voters in a bootstrap checkpoint, if they are not configured.
+fn formatted(voters: Option<&VoterSet>) -> MemFs {
+    let fs = MemFs::new();
+    let dir = Path::new("/kraft/__cluster_metadata-0");
+    fs.create_dir_all(dir).expect("memory takes a directory");
+    for parent in ["/", "/kraft"] {
+        fs.sync_dir(Path::new(parent)).expect("memory syncs");
+    }
+    if let Some(voters) = voters {
+        let header = SnapshotHeader {
+            last_contained_log_timestamp: 0,
+            kraft_version: 1,
+            voters: Some(voters.clone()),
+        };
+        let writer = SnapshotWriter::create(&fs, dir, SnapshotId::BOOTSTRAP, &header, || 0);
+        writer
+            .and_then(SnapshotWriter::freeze)
+            .expect("memory takes a checkpoint");
+    }
+    fs
+}

@@ -1,0 +1,57 @@
+//! What is simulated, and how bad the world is.
+
+use super::network::Faults;
+use std::time::Duration;
+
+/// The size of a simulation and everything that can go wrong in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How many voters there are.
+    pub voters: u32,
+    /// For how long things go wrong. Then the network heals, all nodes are up, and the quorum has to make progress.
+    pub duration: Duration,
+    /// How long it may take until then.
+    pub settle: Duration,
+    /// The network.
+    pub network: Faults,
+    /// The mean time between two crashes of any node; `None` for none.
+    pub crash_every: Option<Duration>,
+    /// The longest time that a node stays down.
+    pub down_max: Duration,
+    /// The mean time between two changes of what is cut in the network; `None` for none.
+    pub partition_every: Option<Duration>,
+    /// The longest time that a round of the log thread takes.
+    pub disk_max: Duration,
+    /// The mean time between two proposals.
+    pub propose_every: Duration,
+    /// In which way a part of the system does not keep its word. For tests of the checkers.
+    pub lie: Option<Lie>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            voters: 3,
+            duration: Duration::from_secs(30),
+            settle: Duration::from_secs(60),
+            network: Faults::default(),
+            crash_every: Some(Duration::from_secs(4)),
+            down_max: Duration::from_secs(5),
+            partition_every: Some(Duration::from_secs(3)),
+            disk_max: Duration::from_millis(30),
+            propose_every: Duration::from_millis(25),
+            lie: None,
+        }
+    }
+}
+
+/// A part that does not keep its word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lie {
+    /// The log thread reports operations as durable before they are.
+    DurableTooSoon,
+    /// A crash takes vote and leader out of `quorum-state`, sometimes the newest epoch too.
+    ElectionForgotten,
+    /// Whoever asks for a vote is told that it is granted.
+    VotesForAll,
+}
