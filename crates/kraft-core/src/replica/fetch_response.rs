@@ -93,7 +93,7 @@ impl Replica {
         };
         let to = turn.log.batch_end_at_or_before(agreed.min(end)).min(end);
         let known = self.high_watermark.unwrap_or(0).max(self.committed);
-        if to < known || diverging.offset < self.high_watermark.unwrap_or(0) {
+        if agreed.min(diverging.offset) < known || to < known {
             let reason = format!(
                 "the leader of epoch {} says that our log leaves its own at offset {} (epoch {}), but everything below \
                  {known} is committed",
@@ -117,11 +117,25 @@ impl Replica {
         let exists = id == SnapshotId::BOOTSTRAP
             || turn.log.latest_snapshot() == Some(id)
             || turn.log.snapshot_size(id).is_some();
+        let LogEnd {
+            last_epoch,
+            last_offset,
+        } = turn.end;
+        if exists && id.end_offset == last_offset && id.epoch < last_epoch {
+            // The log ends where the snapshot does, in an epoch that has begun here and never got a record.
+            let end = LogOffsetMetadata {
+                epoch: id.epoch,
+                offset: id.end_offset,
+            };
+            return self.truncate_to(end, turn);
+        }
         if exists {
             return true;
         }
-        let is_ahead = id.end_offset > turn.end.last_offset || id.epoch > turn.end.last_epoch;
-        if !is_ahead || id.end_offset < self.committed {
+        let brings_on = id.end_offset > last_offset
+            || id.epoch > last_epoch
+            || (id.end_offset == last_offset && id.epoch != last_epoch);
+        if !brings_on || id.end_offset < self.committed {
             return false;
         }
         let Role::Follower(follower) = &mut self.role else {

@@ -649,3 +649,56 @@ fn a_follower_shuts_down_at_once_and_a_leader_hands_over_first() {
     let out = node.begin_quorum_epoch(2, 2);
     assert_eq!(out.last(), Some(&Action::ShutdownComplete { timed_out: false }));
 }
+
+#[test]
+fn an_epoch_without_records_behind_a_snapshot_is_forgotten() {
+    let id = SnapshotId {
+        end_offset: 100,
+        epoch: Epoch(4),
+    };
+    let mut node = follower_of(2, 5);
+    node.log.install(id);
+    node.log.submit(
+        Ticket(0),
+        &DiskOp::StartEpoch {
+            epoch: Epoch(5),
+            start: 100,
+        },
+        node.now.mono,
+    );
+    let request = node.sent().pop().expect("a fetch").0;
+    let out = node.snapshot_offered(request, 5, id);
+    assert!(
+        matches!(
+            out[..],
+            [Action::Disk {
+                op: DiskOp::Truncate { to: 100 },
+                ..
+            }]
+        ),
+        "{out:?}"
+    );
+}
+
+#[test]
+fn a_snapshot_that_brings_nothing_is_not_fetched() {
+    let mut node = follower_of(2, 5);
+    let request = node.sent().pop().expect("a fetch").0;
+    node.fetch_response(request, 5, 3, batches(&[(0, 9, 5)], 1));
+    let request = node.sent().pop().expect("a fetch").0;
+    for (end_offset, epoch) in [(5, 5), (2, 6), (10, 5)] {
+        let id = SnapshotId {
+            end_offset,
+            epoch: Epoch(epoch),
+        };
+        let mut node = node.clone();
+        let out = node.snapshot_offered(request, 5, id);
+        assert!(
+            !out.iter().any(|action| matches!(action, Action::Disk { .. })),
+            "{out:?}"
+        );
+        node.pass(Duration::from_millis(20));
+        let (_, _, body) = node.sent().pop().expect("a fetch");
+        assert!(matches!(body, PeerRequest::Fetch { .. }), "{body:?}");
+    }
+}

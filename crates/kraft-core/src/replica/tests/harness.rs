@@ -206,6 +206,7 @@ pub(super) fn config(voters: &[i32]) -> Config {
 }
 
 /// Replica 1 with its log and its clock.
+#[derive(Clone)]
 pub(super) struct Node {
     pub(super) replica: Replica,
     pub(super) log: TestLog,
