@@ -140,15 +140,23 @@ fn crc_matches(file: &impl File, position: u64, size: u64) -> io::Result<bool> {
 }
 
 /// Whether a sector of the failing batch, which ends at `end`, is all zeros; of the first one only the part behind the
-/// valid batches counts.
+/// valid batches counts. Where a good batch has nothing but zeros too, zeros are no sign of a missing sector: in the
+/// high bytes of its offset, and in its last byte.
 fn has_zero_sector(file: &impl File, valid: ValidPart, end: u64) -> io::Result<bool> {
+    let leading_zeros = valid
+        .next_offset
+        .to_be_bytes()
+        .iter()
+        .take_while(|byte| **byte == 0)
+        .count();
+    let first_sign = valid.position + leading_zeros as u64;
     let mut start = valid.position;
-    while start < end {
+    while start < end - 1 {
         let sector_end = ((start / SECTOR + 1) * SECTOR).min(valid.len);
         let mut sector = [0; SECTOR as usize];
         let sector = &mut sector[..(sector_end - start) as usize];
         file.read_exact_at(sector, start)?;
-        if sector.iter().all(|byte| *byte == 0) {
+        if sector_end > first_sign && sector.iter().all(|byte| *byte == 0) {
             return Ok(true);
         }
         start = sector_end;
