@@ -12,6 +12,17 @@ use std::time::{Duration, Instant};
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 
+/// A process that does not outlive the test, however the test ends.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Both fail only where the process has ended.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
 /// A formatted node in a folder of its own.
 struct Node {
     folder: tempfile::TempDir,
@@ -165,9 +176,9 @@ fn a_directory_that_is_not_formatted() {
 #[test]
 fn a_directory_that_another_process_holds() {
     let node = Node::formatted();
-    let mut holder = node.spawn();
+    let mut holder = Process(node.spawn());
     let mut ready = String::new();
-    BufReader::new(holder.stdout.take().unwrap())
+    BufReader::new(holder.0.stdout.take().unwrap())
         .read_line(&mut ready)
         .unwrap();
     assert!(
@@ -175,8 +186,7 @@ fn a_directory_that_another_process_holds() {
         "{ready:?}"
     );
     let output = node.run();
-    holder.kill().unwrap();
-    holder.wait().unwrap();
+    drop(holder);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(
         (output.status.code(), stderr.lines().count()),
