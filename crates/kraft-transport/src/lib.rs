@@ -1,4 +1,163 @@
 //! The engine around kraft-core: one synchronous turn, its tokio driver, listener, peers and handle.
+//!
+//! A broker project brings a [`StateMachine`](kraft_core::StateMachine), which says what the replicated log means, and
+//! gets a [`Handle`]: it proposes changes, waits until they are committed *and applied*, watches leader and high
+//! watermark, reads the published image, and ends the node.
+//!
+//! # Contract, in call order
+//!
+//! 1. [`node::start`] opens the log, binds the listeners and begins. It needs a runtime with IO and time;
+//!    [`node::runtime`] makes a small one.
+//! 2. [`Handle::watch`] tells when a leader is known. The state machine takes changes on the node whose
+//!    [`NodeState::leading`] is true.
+//! 3. [`Handle::submit`] there. An answer is final: `Ok` is committed by a majority and applied here; of the errors
+//!    only [`RaftError::Unknown`] and [`RaftError::Stopped`] leave open what becomes of the change.
+//! 4. [`Handle::shutdown`] hands leadership over and closes the log; [`Handle::halt`] ends as a killed process does.
+//!    [`Handle::ended`] tells the end, whatever caused it.
+//!
+//! Below the driver stands [`Engine`]: commands in, one [`turn`](Engine::turn), effects through the traits [`Storage`]
+//! and [`Network`]. It has no clock, no thread and no socket. A simulator drives the same turn over implementations of
+//! its own, with [`storage::perform_read`], [`storage::perform_snapshot`] and [`codec::encode_request`] to do the work.
+//!
+//! # What it does not do
+//!
+//! It takes no decision of the protocol: those stand in kraft-core. It does not know what a record means. It does not
+//! decide when a snapshot is due ([`Handle::snapshot`] writes one when asked), and it does not change the voter set.
+//!
+//! # Example
+//!
+//! A register that holds the last value written to it, as a quorum of one:
+//!
+//! ```
+//! use kraft_core::state_machine::{
+//!     ApplyFault, CommittedBatch, Handled, NodeView, ProposeError, Provenance, RecordValues,
+//! };
+//! use kraft_core::{Config, Endpoint, Endpoints, Epoch, Instant, NodeId, ReplicaKey, SnapshotId, StateMachine};
+//! use kraft_core::{SupportedVersions, Time, VoterNode};
+//! use kraft_transport::{EngineConfig, ListenerConfig, NodeConfig, node};
+//! use std::{convert::Infallible, time::Duration};
+//!
+//! struct Register {
+//!     value: String,
+//!     at: Provenance,
+//! }
+//!
+//! impl StateMachine for Register {
+//!     type Record = String;
+//!     type Image = String;
+//!     type Mutation = Infallible;
+//!     type Snapshot = std::option::IntoIter<Vec<u8>>;
+//!
+//!     fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
+//!         if let Some(newest) = batch.values.last() {
+//!             self.value = String::from_utf8_lossy(newest).into_owned();
+//!         }
+//!         self.at = Provenance { last_offset: batch.last, last_epoch: batch.epoch };
+//!         Ok(())
+//!     }
+//!     fn load(
+//!         &mut self,
+//!         id: SnapshotId,
+//!         _timestamp_ms: i64,
+//!         values: &mut dyn Iterator<Item = &[u8]>,
+//!     ) -> Result<(), ApplyFault> {
+//!         self.value = values.last().map(|v| String::from_utf8_lossy(v).into_owned()).unwrap_or_default();
+//!         self.at = Provenance { last_offset: id.end_offset - 1, last_epoch: id.epoch };
+//!         Ok(())
+//!     }
+//!     fn lead(&mut self, _epoch: Epoch, _now: Time) -> Result<Vec<RecordValues>, ApplyFault> {
+//!         Ok(Vec::new())
+//!     }
+//!     fn unlead(&mut self) {}
+//!     fn propose(
+//!         &mut self,
+//!         records: Vec<String>,
+//!         _expected: Option<Provenance>,
+//!     ) -> Result<RecordValues, ProposeError> {
+//!         Ok(records.into_iter().map(String::into_bytes).collect())
+//!     }
+//!     fn mutate(&mut self, _mutations: Vec<Infallible>, _now: Time) -> Result<RecordValues, ProposeError> {
+//!         Ok(Vec::new())
+//!     }
+//!     fn appended(&mut self, _base: i64, _epoch: Epoch, _values: &[Vec<u8>]) {}
+//!     fn poll(&mut self, _now: Time) -> Option<RecordValues> {
+//!         None
+//!     }
+//!     fn next_poll(&self) -> Option<Instant> {
+//!         None
+//!     }
+//!     fn handle(&mut self, _api: i16, _version: i16, _body: &[u8], _view: NodeView<'_>) -> Handled {
+//!         Handled::Unsupported
+//!     }
+//!     fn image(&self) -> String {
+//!         self.value.clone()
+//!     }
+//!     fn provenance(&self) -> Provenance {
+//!         self.at
+//!     }
+//!     fn snapshot(&self) -> Option<Self::Snapshot> {
+//!         Some(Some(self.value.clone().into_bytes()).into_iter())
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let dir = tempfile::tempdir()?;
+//! let own = ReplicaKey::new(NodeId(1), uuid::Uuid::from_u128(1));
+//! let endpoints = Endpoints::single("CONTROLLER", Endpoint { host: "127.0.0.1".into(), port: 0 });
+//! let core = Config {
+//!     local: own,
+//!     cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".into(),
+//!     listeners: endpoints.clone(),
+//!     default_listener: "CONTROLLER".into(),
+//!     static_voters: std::iter::once(VoterNode {
+//!         key: ReplicaKey::without_directory(own.id),
+//!         endpoints,
+//!         kraft_versions: SupportedVersions { min: 0, max: 0 },
+//!     })
+//!     .collect(),
+//!     bootstrap_servers: Vec::new(),
+//!     can_become_voter: true,
+//!     kraft_versions: SupportedVersions { min: 0, max: 1 },
+//!     election_timeout: Duration::from_millis(1000),
+//!     fetch_timeout: Duration::from_millis(2000),
+//!     election_backoff_max: Duration::from_millis(1000),
+//!     request_timeout: Duration::from_millis(2000),
+//!     retry_backoff: Duration::from_millis(20),
+//!     fetch_max_wait: Duration::from_millis(500),
+//!     fetch_max_bytes: 1 << 20,
+//!     fetch_snapshot_max_bytes: 1 << 20,
+//!     auto_join: false,
+//!     shutdown_timeout: Duration::from_secs(5),
+//!     seed: 1,
+//! };
+//! let config = NodeConfig {
+//!     engine: EngineConfig::new(core),
+//!     fs: kraft_fs::RealFs,
+//!     log_dir: dir.path().join("__cluster_metadata-0"),
+//!     log: Default::default(),
+//!     locks: Vec::new(),
+//!     listeners: vec![ListenerConfig {
+//!         name: "CONTROLLER".into(),
+//!         host: "127.0.0.1".into(),
+//!         port: 0,
+//!         limits: Default::default(),
+//!     }],
+//! };
+//! let register = Register {
+//!     value: String::new(),
+//!     at: Provenance { last_offset: -1, last_epoch: Epoch(0) },
+//! };
+//!
+//! node::runtime()?.block_on(async {
+//!     let node = node::start(config, register).await?;
+//!     node.watch().wait_for(|state| state.leading).await?;
+//!     node.submit(vec!["written once, on a majority".to_owned()], None).await?;
+//!     assert_eq!(node.image(), "written once, on a majority");
+//!     node.shutdown().await?;
+//!     Ok(())
+//! })
+//! # }
+//! ```
 
 pub mod clock;
 pub mod codec;

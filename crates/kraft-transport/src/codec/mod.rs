@@ -5,6 +5,8 @@ pub(crate) mod api_versions;
 mod inbound;
 mod outbound;
 mod response;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use answer::encode_answer;
 pub(crate) use inbound::{Echo, Origin, decode_request};

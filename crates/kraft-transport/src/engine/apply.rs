@@ -179,13 +179,19 @@ where
         self.applied.epoch = snapshot.epoch;
         self.applied.timestamp_ms = timestamp_ms;
         self.applied.commit(snapshot.end_offset);
-        self.proposals.answer_applied(self.applied.next);
-        self.publish_image();
+        self.publish_and_answer();
         if installed {
             self.snapshots.installed(snapshot);
             let control = contents.control;
             self.step(Event::SnapshotInstalled { snapshot, control }, now);
         }
+    }
+
+    /// Whoever is told that a change is applied finds it in the image.
+    fn publish_and_answer(&mut self) {
+        self.publish_image();
+        self.publish();
+        self.proposals.answer_applied(self.applied.next);
     }
 
     /// Returns whether the state machine took them.
@@ -205,8 +211,7 @@ where
                 return false;
             }
         }
-        self.proposals.answer_applied(self.applied.next);
-        self.publish_image();
+        self.publish_and_answer();
         self.applied.passed(began, (self.config.stopwatch)());
         true
     }

@@ -18,13 +18,17 @@ where
     pub(super) fn publish(&mut self) {
         let replica = &self.replica;
         let (applied, leading) = (self.applied.next(), self.proposals.leading().is_some());
-        let endpoints = replica.leader_endpoints();
-        let leader_endpoint = endpoints.of(&self.config.core.default_listener);
+        let listener = &self.config.core.default_listener;
         self.state.send_if_modified(|state| {
-            let changed = state.role != replica.role()
-                || state.epoch != replica.epoch()
-                || state.leader != replica.leader()
-                || state.leader_endpoint.as_ref() != leader_endpoint
+            let same_leader = state.epoch == replica.epoch() && state.leader == replica.leader();
+            // An endpoint comes with its leader or after it, and then stays.
+            let endpoint = (!same_leader || state.leader_endpoint.is_none())
+                .then(|| replica.leader_endpoints().of(listener).cloned());
+            let changed = !same_leader
+                || endpoint
+                    .as_ref()
+                    .is_some_and(|endpoint| *endpoint != state.leader_endpoint)
+                || state.role != replica.role()
                 || state.high_watermark != replica.high_watermark()
                 || state.applied != applied
                 || state.leading != leading;
@@ -32,10 +36,12 @@ where
                 state.role = replica.role();
                 state.epoch = replica.epoch();
                 state.leader = replica.leader();
-                state.leader_endpoint = leader_endpoint.cloned();
                 state.high_watermark = replica.high_watermark();
                 state.applied = applied;
                 state.leading = leading;
+                if let Some(endpoint) = endpoint {
+                    state.leader_endpoint = endpoint;
+                }
             }
             changed
         });

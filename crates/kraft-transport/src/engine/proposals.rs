@@ -109,7 +109,7 @@ pub(super) struct Proposals<S: StateMachine> {
     batches: BTreeMap<ReplyId, Batch>,
     /// By rising offset.
     committed: VecDeque<Committed>,
-    /// Bytes in `batches`.
+    /// Bytes of everything that waits for its commit.
     bytes: u64,
     /// The core leads this epoch; the state machine may follow once everything below the offset is applied.
     lead: Option<(Epoch, i64)>,
@@ -375,16 +375,20 @@ where
             return open;
         };
         let base = self.log_end();
-        let batch = open.get_or_insert_with(|| Open {
-            values: Vec::new(),
-            parts: Vec::new(),
-            base,
-            epoch,
-            bytes: batches::BATCH_OVERHEAD,
+        let batch = open.get_or_insert_with(|| {
+            self.proposals.bytes += batches::BATCH_OVERHEAD;
+            Open {
+                values: Vec::new(),
+                parts: Vec::new(),
+                base,
+                epoch,
+                bytes: batches::BATCH_OVERHEAD,
+            }
         });
         let first = batch.base + count(&batch.values);
         self.machine.appended(first, epoch, &values);
         batch.bytes += bytes;
+        self.proposals.bytes += bytes;
         batch.parts.push(Part {
             records: count(&values),
             waiter,
@@ -403,7 +407,6 @@ where
             u32::try_from(open.values.len()).expect("the records of 8 MiB are fewer than 4 billion");
         let bytes = u32::try_from(open.bytes).expect("a batch is smaller than 8 MiB");
         let payload = self.payloads.keep(Payload::Values(open.values));
-        self.proposals.bytes += open.bytes;
         self.proposals.batches.insert(
             reply,
             Batch {

@@ -132,7 +132,11 @@ impl<S: StateMachine> Peer<S> {
                     self.client = None;
                     continue;
                 }
-                () = tokio::time::sleep(IDLE) => None,
+                () = tokio::time::sleep(IDLE) => {
+                    // What has come in the meantime still gets its outcome.
+                    queue.close();
+                    continue;
+                }
             };
             let Some(queued) = queued else {
                 return;

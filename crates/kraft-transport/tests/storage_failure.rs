@@ -1,0 +1,72 @@
+//! A disk that fails ends the node, with what was acknowledged intact.
+
+mod common;
+
+use common::{Words, config};
+use kraft_fs::{Fault, FaultyFs, RealFs};
+use kraft_log::LogOptions;
+use kraft_transport::{EngineConfig, Handle, ListenerConfig, NodeConfig, NodeError, RaftError, node};
+use std::{path::Path, time::Duration};
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+async fn start(fs: &FaultyFs<RealFs>, dir: &Path) -> Handle<Words> {
+    let config = NodeConfig {
+        engine: EngineConfig::new(config(1, &[(1, 0)])),
+        fs: fs.clone(),
+        log_dir: dir.join("__cluster_metadata-0"),
+        log: LogOptions::default(),
+        locks: Vec::new(),
+        listeners: vec![ListenerConfig {
+            name: "CONTROLLER".to_owned(),
+            host: "127.0.0.1".to_owned(),
+            port: 0,
+            limits: Default::default(),
+        }],
+    };
+    let handle = node::start(config, Words::default())
+        .await
+        .expect("the node starts");
+    let mut state = handle.watch();
+    timeout(PATIENCE, state.wait_for(|state| state.leading))
+        .await
+        .expect("in time")
+        .expect("it runs");
+    handle
+}
+
+#[test]
+fn a_disk_that_fails_ends_the_node_and_keeps_what_was_acknowledged() {
+    let runtime = node::runtime().expect("a runtime");
+    runtime.block_on(async {
+        let dir = tempfile::tempdir().expect("a directory");
+        let fs = FaultyFs::new(RealFs);
+        for (round, fault) in [Fault::Io, Fault::NoSpace].into_iter().enumerate() {
+            let handle = start(&fs, dir.path()).await;
+            let word = format!("acknowledged {round}");
+            handle.submit(vec![word], None).await.expect("committed");
+            fs.arm(0, fault);
+            let lost = timeout(PATIENCE, handle.submit(vec!["lost".to_owned()], None))
+                .await
+                .expect("answered, one way or the other");
+            assert!(
+                matches!(
+                    lost,
+                    Err(RaftError::Stopped | RaftError::Unknown | RaftError::Lost)
+                ),
+                "{lost:?}"
+            );
+            let ended = timeout(PATIENCE, handle.ended()).await.expect("it ends");
+            let Err(NodeError::Storage { reason }) = ended else {
+                panic!("the disk failed, and the node says {ended:?}");
+            };
+            assert!(reason.contains("__cluster_metadata-0"), "{reason}");
+        }
+        let handle = start(&fs, dir.path()).await;
+        let image = handle.image();
+        for word in ["acknowledged 0", "acknowledged 1"] {
+            assert!(image.iter().any(|found| found == word), "{word} in {image:?}");
+        }
+    });
+}
