@@ -1,6 +1,6 @@
 //! The answer to our Fetch.
 
-use super::{Replica, turn::Turn};
+use super::{MAX_OFFSET, Replica, turn::Turn};
 use crate::{
     action::{Action, AppendPayload, DiskOp},
     control::{BatchInfo, ControlRecord},
@@ -42,8 +42,9 @@ impl Replica {
         let diverging = diverging.filter(|at| at.epoch >= Epoch(0));
         let snapshot = snapshot.filter(|id| id.epoch >= Epoch(0) || id.end_offset >= 0);
         let success = if !follows {
+            // The leader serves us, but nobody says where it listens. Asking on and on would not change that.
             discard(&records, turn);
-            true
+            false
         } else if answer.error != ErrorCode::None {
             discard(&records, turn);
             false
@@ -106,12 +107,14 @@ impl Replica {
         self.control.truncate_newer(to);
         self.proposals.truncated(to);
         turn.end.last_offset = to;
+        turn.cut = true;
         true
     }
 
     /// Begins to fetch a snapshot that replaces the whole log.
     fn begin_download(&mut self, id: SnapshotId, turn: &mut Turn<'_>) -> bool {
-        if id.epoch < Epoch(0) || id.end_offset < 0 || id.epoch > self.epoch {
+        let fits = (0..=MAX_OFFSET).contains(&id.end_offset) && (Epoch(0)..=self.epoch).contains(&id.epoch);
+        if !fits {
             return false;
         }
         let exists = id == SnapshotId::BOOTSTRAP
@@ -187,7 +190,7 @@ impl Replica {
         }
         let mut end = turn.end;
         for batch in &batches {
-            if batch.base != end.last_offset || batch.last < batch.base || batch.last == i64::MAX {
+            if batch.base != end.last_offset || batch.last < batch.base || batch.last >= MAX_OFFSET {
                 let reason = format!(
                     "the leader of epoch {} sent offsets {} to {} where offset {} comes next",
                     self.epoch, batch.base, batch.last, end.last_offset

@@ -54,6 +54,9 @@ use turn::Turn;
 /// No epoch is larger. A peer that names a larger one is not believed: the next election could not count on.
 pub(crate) const MAX_EPOCH: Epoch = Epoch(2_000_000_000);
 
+/// No log of ours ends behind it. A peer that goes further is not believed: a leader could not append behind that.
+pub(crate) const MAX_OFFSET: i64 = i64::MAX / 2;
+
 /// One replica of the metadata quorum.
 ///
 /// [`open`](Self::open) starts it, [`step`](Self::step) is the only entrance after that; both append what has to be done
@@ -179,7 +182,11 @@ impl Replica {
     /// Whether this replica is a voter; otherwise it is an observer.
     #[must_use]
     pub fn is_voter(&self) -> bool {
-        self.voters().is_voter(&self.config.local)
+        self.config.local.id.known().is_some() && self.voters().is_voter(&self.config.local)
+    }
+
+    fn is_only_voter(&self) -> bool {
+        self.is_voter() && self.voters().len() == 1
     }
 
     /// The facts of the election as the role knows them, which are those that are stored or about to be.

@@ -17,8 +17,16 @@ impl Replica {
 
     /// Lets the role act until it has nothing left to do.
     pub(super) fn poll(&mut self, turn: &mut Turn<'_>) {
+        if self.ended {
+            return;
+        }
         self.expire_fetches(turn);
         self.expire_proposals(turn);
+        if turn.cut {
+            // Whatever is sent names the end of the log. Its epoch is known again once the truncation has been ordered,
+            // and its completion is an event.
+            return;
+        }
         for _ in 0..Self::POLLS_MAX {
             if self.ended || self.poll_shutdown(turn) {
                 return;
@@ -145,7 +153,7 @@ impl Replica {
 
     fn poll_leader(&mut self, turn: &mut Turn<'_>) {
         let now = turn.mono();
-        let only_voter = self.voters().is_only_voter(&self.config.local);
+        let only_voter = self.is_only_voter();
         let shutting_down = self.shutting_down();
         let Role::Leader(leader) = &mut self.role else {
             return;

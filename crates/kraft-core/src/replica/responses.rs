@@ -95,7 +95,8 @@ impl Replica {
             || error == ErrorCode::FencedLeaderEpoch
             || error == ErrorCode::NotLeaderOrFollower
         {
-            let success = self.maybe_transition(leader, epoch, endpoints, turn).is_ok();
+            let consistent = self.maybe_transition(leader, epoch, endpoints, turn).is_ok();
+            let success = consistent && !(leader.is_some() && self.lacks_leader_address());
             return Screened::Done { success };
         }
         if leader.is_some() && self.lacks_leader_address() {
@@ -103,7 +104,8 @@ impl Replica {
                 return Screened::Done { success: false };
             }
             if error != ErrorCode::None {
-                return Screened::Done { success: true };
+                let success = !self.lacks_leader_address();
+                return Screened::Done { success };
             }
         }
         match error {
@@ -113,7 +115,8 @@ impl Replica {
         }
     }
 
-    /// No leader is known, or only its id.
+    /// No leader is known, or only its id. Whoever names one that cannot be reached is not asked again without a rest: it
+    /// would say the same.
     fn lacks_leader_address(&self) -> bool {
         match &self.role {
             Role::Unattached(_) | Role::Candidate(_) => true,

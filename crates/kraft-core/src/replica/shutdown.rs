@@ -19,7 +19,7 @@ impl Replica {
         }
         let timed_out = self.shutdown.expired(turn.mono());
         let follows = self.leader().is_some_and(|leader| leader != self.config.local.id);
-        let only_voter = self.voters().is_only_voter(&self.config.local);
+        let only_voter = self.is_only_voter();
         if !timed_out && self.is_voter() && !only_voter && !follows {
             return false;
         }

@@ -164,7 +164,7 @@ impl Replica {
 
     /// Nobody else has to be asked by a voter that is alone.
     fn shortcut_of_lone_voter(&mut self, turn: &mut Turn<'_>) {
-        let alone = self.voters().is_only_voter(&self.config.local);
+        let alone = self.is_only_voter();
         match &self.role {
             Role::Unattached(_) | Role::Follower(_) | Role::Resigned(_) if alone => {
                 self.become_prospective("the only voter", turn);

@@ -283,7 +283,6 @@ impl Replica {
             "learnt of the leader",
             turn,
         );
-        self.fail_all_fetches(turn);
     }
 
     /// Gives up the leadership. Nothing is stored: a start finds the same facts and resigns too.
@@ -300,7 +299,6 @@ impl Replica {
         self.connections.reset();
         self.high_watermark = None;
         self.switch(Role::Resigned(resigned), self.epoch, false, reason, turn);
-        self.fail_all_fetches(turn);
     }
 
     /// The voters that a resigned leader has to tell.
@@ -378,6 +376,9 @@ impl Replica {
                 leader: after.2,
                 reason,
             });
+        }
+        if before.0 == RoleName::Leader {
+            self.fail_all_fetches(turn);
         }
     }
 }

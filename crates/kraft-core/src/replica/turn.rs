@@ -19,6 +19,8 @@ pub(crate) struct Turn<'a> {
     pub(crate) end: LogEnd,
     /// Whether the role has changed since this was last cleared.
     pub(crate) changed: bool,
+    /// Whether this step cuts the log, so that the epoch of its end is not known before the next one.
+    pub(crate) cut: bool,
 }
 
 impl<'a> Turn<'a> {
@@ -29,6 +31,7 @@ impl<'a> Turn<'a> {
             out,
             end: log.end(),
             changed: false,
+            cut: false,
         }
     }
 

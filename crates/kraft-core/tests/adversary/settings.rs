@@ -1,0 +1,60 @@
+//! Who is who in these tests.
+
+use kraft_core::{Config, Endpoint, Endpoints, NodeId, ReplicaKey, SupportedVersions, VoterNode, VoterSet};
+use std::time::Duration;
+use uuid::Uuid;
+
+pub(crate) const LISTENER: &str = "CONTROLLER";
+pub(crate) const CLUSTER: &str = "a cluster";
+
+pub(crate) fn key(id: i32) -> ReplicaKey {
+    ReplicaKey::new(
+        NodeId(id),
+        Uuid::from_u128(0x1000 + u128::from(id.unsigned_abs())),
+    )
+}
+
+pub(crate) fn endpoint(id: i32) -> Endpoint {
+    Endpoint {
+        host: format!("host-{id}"),
+        port: 9093,
+    }
+}
+
+pub(crate) fn endpoints(id: i32) -> Endpoints {
+    Endpoints::single(LISTENER, endpoint(id))
+}
+
+/// Voters as `controller.quorum.voters` names them.
+pub(crate) fn static_voters(ids: &[i32]) -> VoterSet {
+    let voter = |id: &i32| VoterNode {
+        key: ReplicaKey::without_directory(NodeId(*id)),
+        endpoints: endpoints(*id),
+        kraft_versions: SupportedVersions { min: 0, max: 0 },
+    };
+    ids.iter().map(voter).collect()
+}
+
+pub(crate) fn config(local: i32, voters: &[i32]) -> Config {
+    Config {
+        local: key(local),
+        cluster_id: CLUSTER.to_owned(),
+        listeners: endpoints(local),
+        default_listener: LISTENER.to_owned(),
+        static_voters: static_voters(voters),
+        bootstrap_servers: Vec::new(),
+        can_become_voter: true,
+        kraft_versions: SupportedVersions { min: 0, max: 1 },
+        election_timeout: Duration::from_millis(1000),
+        fetch_timeout: Duration::from_millis(2000),
+        election_backoff_max: Duration::from_millis(1000),
+        request_timeout: Duration::from_millis(2000),
+        retry_backoff: Duration::from_millis(20),
+        fetch_max_wait: Duration::from_millis(500),
+        fetch_max_bytes: 1024,
+        fetch_snapshot_max_bytes: 64,
+        auto_join: false,
+        shutdown_timeout: Duration::from_secs(5),
+        seed: 1,
+    }
+}
