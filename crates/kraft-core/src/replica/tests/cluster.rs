@@ -1,25 +1,26 @@
 //! Several replicas, a network that loses and reorders, disks that forget what was not flushed.
 
-use super::harness::{TestLog, config, key};
+use super::harness::{TestLog, config, endpoints, key};
 use crate::{
     action::{Action, DiskOp, ProposalOutcome},
     answer::{Answer, FetchPlan, PartitionAnswer},
-    config::Recovered,
-    control::BatchInfo,
+    config::{Config, Recovered},
+    control::{BatchInfo, ControlRecord},
     error_code::ErrorCode,
     event::{
         AnswerContext, Event, FetchedRecords, PartitionMatch, RequestContext, RequestFault, SuccessorRank,
     },
     handles::{PayloadId, ReplyId, RequestId, Ticket},
     ids::{Epoch, NodeId, ReplicaKey},
-    offsets::LogOffsetMetadata,
+    offsets::{LogOffsetMetadata, SnapshotId},
     peer_request::PeerRequest,
     replica::Replica,
     rng::Rng,
     role::RoleName,
     time::{Instant, Time},
+    voter_set::{SupportedVersions, VoterNode, VoterSet},
 };
-use alloc::{collections::BTreeMap, string::ToString, vec::Vec};
+use alloc::{collections::BTreeMap, string::ToString, vec, vec::Vec};
 use core::time::Duration;
 
 /// A replica with what of its disk operations is durable and what only ordered.
@@ -60,6 +61,7 @@ enum Message {
 }
 
 struct Cluster {
+    voters: Voters,
     members: Vec<Member>,
     network: Vec<(usize, Message)>,
     rng: Rng,
@@ -72,14 +74,69 @@ struct Cluster {
     outcomes: [u32; 3],
 }
 
+/// How the voters are known.
+#[derive(Clone, Copy)]
+enum Voters {
+    /// By configuration, at kraft.version 0.
+    Static,
+    /// By the bootstrap checkpoint, at kraft.version 1. Every restart moves a replica to another port.
+    Dynamic,
+}
+
+impl Voters {
+    /// What a formatted directory starts with.
+    fn checkpoint(self, ids: &[i32]) -> Option<(SnapshotId, Vec<ControlRecord>)> {
+        match self {
+            Self::Static => None,
+            Self::Dynamic => {
+                let voters = ids.iter().map(|id| VoterNode {
+                    key: key(*id),
+                    endpoints: endpoints(*id),
+                    kraft_versions: SupportedVersions { min: 0, max: 1 },
+                });
+                let records = vec![
+                    ControlRecord::KRaftVersion(1),
+                    ControlRecord::Voters(voters.collect()),
+                ];
+                Some((SnapshotId::BOOTSTRAP, records))
+            }
+        }
+    }
+
+    fn settings(self, ids: &[i32], id: i32, incarnation: u64) -> Config {
+        let mut settings = config(ids);
+        settings.local = key(id);
+        settings.listeners = endpoints(id);
+        if let Self::Dynamic = self {
+            settings.static_voters = VoterSet::default();
+            settings.bootstrap_servers = ids
+                .iter()
+                .filter_map(|id| endpoints(*id).of("CONTROLLER").cloned())
+                .collect();
+            let moved = id + 10 * i32::try_from(incarnation).expect("small");
+            settings.listeners = endpoints(moved);
+        }
+        settings
+    }
+
+    fn recover(self, ids: &[i32], log: &TestLog) -> Recovered {
+        Recovered {
+            election: log.election.clone(),
+            snapshot: self.checkpoint(ids),
+            log: log.control_records(),
+        }
+    }
+}
+
 impl Cluster {
-    fn new(size: i32, seed: u64) -> Self {
+    fn new(size: i32, voters: Voters, seed: u64) -> Self {
         let now = Time {
             mono: Instant::from_millis(1000),
             wall_ms: 0,
         };
         let ids: Vec<i32> = (1..=size).collect();
         let mut cluster = Self {
+            voters,
             members: Vec::new(),
             network: Vec::new(),
             rng: Rng::new(seed),
@@ -93,11 +150,11 @@ impl Cluster {
         };
         for id in &ids {
             let log = TestLog::new();
-            let mut settings = config(&ids);
-            settings.local = key(*id);
+            let mut settings = voters.settings(&ids, *id, 0);
             settings.seed = seed * 31 + u64::from(id.unsigned_abs());
             let mut out = Vec::new();
-            let replica = Replica::open(settings, Recovered::default(), &log, now, &mut out).expect("opens");
+            let replica =
+                Replica::open(settings, voters.recover(&ids, &log), &log, now, &mut out).expect("opens");
             cluster.members.push(Member {
                 id: *id,
                 replica,
@@ -164,6 +221,26 @@ impl Cluster {
         self.release(index);
     }
 
+    /// Voters follow the log, back and forth.
+    fn check_voters(&self, index: usize) {
+        let member = &self.members[index];
+        let named = member
+            .log
+            .control_records()
+            .into_iter()
+            .rev()
+            .find_map(|(_, record)| match record {
+                ControlRecord::Voters(voters) => Some(voters),
+                ControlRecord::LeaderChange { .. } | ControlRecord::KRaftVersion(_) => None,
+            });
+        if let Some(named) = named {
+            assert!(
+                *member.replica.voters() == named,
+                "the newest record in the log is in force"
+            );
+        }
+    }
+
     /// What a proposer is told is true.
     fn conclude(&mut self, reply: ReplyId, outcome: ProposalOutcome) {
         let (base, epoch) = self.accepted.remove(&reply).expect("one outcome each");
@@ -216,7 +293,9 @@ impl Cluster {
                     after,
                     ..
                 } if after <= up_to => {
-                    let target = usize::try_from(to.id.0 - 1).expect("a voter");
+                    // A bootstrap server has the id -2 - place, a voter 1 + place.
+                    let place = if to.id.0 < 0 { -2 - to.id.0 } else { to.id.0 - 1 };
+                    let target = usize::try_from(place).expect("a voter");
                     let incarnation = self.members[index].incarnation;
                     self.network.push((
                         target,
@@ -330,13 +409,9 @@ impl Cluster {
         let member = &mut self.members[index];
         let mut log = member.durable.clone();
         log.unfinished = None;
-        let mut settings = config(&ids);
-        settings.local = key(member.id);
+        let mut settings = self.voters.settings(&ids, member.id, member.incarnation + 1);
         settings.seed = seed;
-        let recovered = Recovered {
-            election: log.election.clone(),
-            ..Recovered::default()
-        };
+        let recovered = self.voters.recover(&ids, &log);
         let mut out = Vec::new();
         let before = member.replica.epoch();
         member.replica = Replica::open(settings, recovered, &log, self.now, &mut out).expect("reopens");
@@ -376,6 +451,9 @@ impl Cluster {
     }
 
     fn act(&mut self, faults: bool) {
+        if self.rng.below(50) == 0 {
+            (0..self.members.len()).for_each(|index| self.check_voters(index));
+        }
         match self.rng.below(100) {
             0..50 if !self.network.is_empty() => {
                 let which = self.pick(self.network.len());
@@ -612,8 +690,8 @@ fn answer_event(request: RequestId, from: ReplicaKey, answer: Answer, batches: V
 }
 
 /// Runs a cluster with faults and then without, and counts the outcomes: committed, lost, unknown.
-fn run(size: i32, seed: u64) -> [u32; 3] {
-    let mut cluster = Cluster::new(size, seed);
+fn run(size: i32, voters: Voters, seed: u64) -> [u32; 3] {
+    let mut cluster = Cluster::new(size, voters, seed);
     for _ in 0..4000 {
         cluster.act(true);
     }
@@ -651,8 +729,12 @@ fn run(size: i32, seed: u64) -> [u32; 3] {
 #[test]
 fn one_leader_per_epoch_and_nothing_committed_is_lost() {
     let mut outcomes = [0; 3];
-    for seed in 0..40 {
-        for counted in [run(3, seed), run(5, seed + 1000)] {
+    for seed in 0..15 {
+        for counted in [
+            run(3, Voters::Static, seed),
+            run(5, Voters::Static, seed + 1000),
+            run(3, Voters::Dynamic, seed + 2000),
+        ] {
             outcomes = [0, 1, 2].map(|kind| outcomes[kind] + counted[kind]);
         }
     }
@@ -664,5 +746,5 @@ fn one_leader_per_epoch_and_nothing_committed_is_lost() {
 
 #[test]
 fn a_cluster_replays_from_its_seed() {
-    assert_eq!(run(3, 7), run(3, 7));
+    assert_eq!(run(3, Voters::Static, 7), run(3, Voters::Static, 7));
 }

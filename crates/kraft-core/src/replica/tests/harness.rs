@@ -91,6 +91,14 @@ impl TestLog {
         self.end.last_epoch = epoch;
     }
 
+    /// The control records of the log, each with its offset.
+    pub(super) fn control_records(&self) -> Vec<(i64, ControlRecord)> {
+        self.batches
+            .iter()
+            .flat_map(|batch| (batch.base..).zip(batch.control.iter().flatten().cloned()))
+            .collect()
+    }
+
     pub(super) fn install(&mut self, id: SnapshotId) {
         self.start = id.end_offset;
         self.end = LogEnd {
