@@ -8,6 +8,8 @@ use crate::{
     control::ControlRecord,
     control_state::ControlState,
     election_state::ElectionState,
+    endpoints::Endpoint,
+    epoch_election::EpochElection,
     event::Event,
     handles::Ticket,
     ids::{Epoch, NodeId},
@@ -132,7 +134,7 @@ impl Replica {
                     epoch: epoch.0,
                 });
             }
-            let tally = crate::epoch_election::EpochElection::new(self.voters().ids(), local.id);
+            let tally = EpochElection::new(self.voters().ids(), local.id);
             return Ok((epoch, Role::Candidate(Candidate { tally, election })));
         }
         if let Some(leader) = leader {
@@ -180,7 +182,7 @@ impl Replica {
 }
 
 /// Whom to ask for the leader: the bootstrap servers under ids from -2 down, else the other static voters.
-fn bootstrap_servers(config: &Config) -> Result<(Vec<NodeId>, Vec<crate::endpoints::Endpoint>), OpenError> {
+fn bootstrap_servers(config: &Config) -> Result<(Vec<NodeId>, Vec<Endpoint>), OpenError> {
     if config.bootstrap_servers.is_empty() && config.static_voters.is_empty() {
         return Err(OpenError::NobodyToAsk);
     }

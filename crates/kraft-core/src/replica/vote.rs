@@ -5,7 +5,7 @@ use crate::{
     answer::Answer,
     error_code::ErrorCode,
     event::{AnswerContext, PartitionMatch, RequestContext},
-    ids::{Epoch, ReplicaKey},
+    ids::{Epoch, NodeId, ReplicaKey},
     offsets::LogEnd,
     role::{Role, grants_vote},
 };
@@ -98,11 +98,7 @@ impl Replica {
     }
 
     /// The check that Vote, BeginQuorumEpoch and EndQuorumEpoch share. Nobody asks whether the sender is a voter.
-    pub(super) fn check_voter_epoch(
-        &self,
-        epoch: Epoch,
-        sender: crate::ids::NodeId,
-    ) -> Result<(), ErrorCode> {
+    pub(super) fn check_voter_epoch(&self, epoch: Epoch, sender: NodeId) -> Result<(), ErrorCode> {
         if epoch < self.epoch {
             return Err(ErrorCode::FencedLeaderEpoch);
         }
