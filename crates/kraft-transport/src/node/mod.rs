@@ -26,7 +26,7 @@ use std::{
 use threads::{Ending, LogThread, ThreadedStorage};
 use tokio::{
     runtime::Runtime,
-    sync::{mpsc, watch},
+    sync::{mpsc, oneshot, watch},
     time::sleep_until,
 };
 use tracing::{error, info};
@@ -137,7 +137,7 @@ where
     let engine = match opened {
         Ok(engine) => engine,
         Err(error) => {
-            end_log(log_thread, Ending::Close).await;
+            end_log((log_thread, locks), Ending::Close).await;
             return Err(error);
         }
     };
@@ -156,13 +156,14 @@ where
         addresses,
     );
     tokio::spawn(async move {
-        let how = run(engine, queue, log_thread, stop).await;
-        // The directory is free before anybody hears that the node has ended.
-        drop(locks);
+        let how = run(engine, queue, (log_thread, locks), stop).await;
         end.send_replace(Some(how));
     });
     Ok(handle)
 }
+
+/// Whoever writes the log, and the locks that let nobody else do so.
+type LockedLog = (LogThread, Vec<DirLock>);
 
 /// Reads the whole log, so it may take a while.
 fn open_log<F: FileSystem>(
@@ -186,7 +187,7 @@ fn open_log<F: FileSystem>(
 async fn run<S, F>(
     mut engine: Engine<S, ThreadedStorage<S, F>, Peers<S>>,
     mut queue: mpsc::Receiver<QueuedCommand<S>>,
-    log_thread: LogThread,
+    log: LockedLog,
     stop: watch::Sender<bool>,
 ) -> Result<(), NodeError>
 where
@@ -203,7 +204,7 @@ where
     // Nobody waits for a place in the queue any more: the log thread could be among them.
     drop(queue);
     drop(engine);
-    end_log(log_thread, if halted { Ending::Abandon } else { Ending::Close }).await;
+    end_log(log, if halted { Ending::Abandon } else { Ending::Close }).await;
     match &how {
         Ok(()) => info!("the node has ended"),
         Err(error) => error!(%error, "the node has ended"),
@@ -263,10 +264,20 @@ where
     }
 }
 
-async fn end_log(thread: LogThread, ending: Ending) {
-    let ended = tokio::task::spawn_blocking(move || thread.end(ending)).await;
-    if ended.is_err() {
-        error!("the log thread could not be ended");
+/// Waits for the log thread, but not for ever: a disk that hangs must not keep the process from ending.
+async fn end_log((thread, locks): LockedLog, ending: Ending) {
+    let (done, ended) = oneshot::channel();
+    // A thread of its own, because a runtime waits for its blocking tasks when it ends.
+    std::thread::spawn(move || {
+        thread.end(ending);
+        // The directory is free before anybody hears that the node has ended, and not before the last write.
+        drop(locks);
+        // Whoever waited may have given up.
+        let _ = done.send(());
+    });
+    match tokio::time::timeout(CLOSE, ended).await {
+        Ok(_) => {}
+        Err(_) => error!("the log is not closed after {CLOSE:?}: the disk hangs"),
     }
 }
 
@@ -286,3 +297,6 @@ const DRAINED_MAX: usize = 256;
 
 /// How long the last requests to peers may take when the node ends.
 const FINISH: Duration = Duration::from_millis(500);
+
+/// How long the log may take to be closed.
+const CLOSE: Duration = Duration::from_millis(1500);

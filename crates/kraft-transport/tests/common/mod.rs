@@ -1,7 +1,5 @@
 //! What the tests share: a state machine that counts words, and voters.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use kraft_core::{
     Config, Endpoint, Endpoints, Epoch, Instant, NodeId, ReplicaKey, SnapshotId, StateMachine,
     SupportedVersions, Time, VoterNode, VoterSet,
