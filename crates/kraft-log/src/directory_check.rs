@@ -12,9 +12,7 @@ use uuid::Uuid;
 
 use crate::{
     METADATA_PARTITION_DIR,
-    meta_properties::{
-        FILE_NAME, MetaProperties, MetaPropertiesError, is_reserved_directory_id, new_directory_id,
-    },
+    meta_properties::{FILE_NAME, MetaProperties, MetaPropertiesError, new_directory_id},
     small_file::SmallFileError,
 };
 
@@ -317,7 +315,7 @@ impl CheckedDirectory {
             return Ok(());
         };
         let file = self.file();
-        if is_reserved_directory_id(&id) {
+        if uuid_text::is_reserved(&id) {
             return Err(DirectoryCheckError::ReservedDirectoryId { file, id });
         }
         match others

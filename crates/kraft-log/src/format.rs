@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::{
     METADATA_PARTITION_DIR,
-    meta_properties::{FILE_NAME, MetaProperties, is_reserved_directory_id, new_directory_id},
+    meta_properties::{FILE_NAME, MetaProperties, new_directory_id},
 };
 
 /// The voters that a cluster begins with.
@@ -281,7 +281,7 @@ fn check_request(request: &FormatRequest<'_>) -> Result<Option<Uuid>, FormatErro
         .get(NodeId(node_id))
         .map(|voter| voter.key.directory_or_nil());
     match own_id {
-        Some(id) if is_reserved_directory_id(&id) => Err(FormatError::ReservedVoterDirectory { node_id, id }),
+        Some(id) if uuid_text::is_reserved(&id) => Err(FormatError::ReservedVoterDirectory { node_id, id }),
         own_id => Ok(own_id),
     }
 }
@@ -358,7 +358,7 @@ impl Survey {
             });
         }
         if let Some(id) = properties.directory_id {
-            if is_reserved_directory_id(&id) {
+            if uuid_text::is_reserved(&id) {
                 return Err(FormatError::ReservedDirectoryId { file, id });
             }
             if let Some((_, other_dir)) = self.ids.iter().find(|(other, _)| *other == id) {

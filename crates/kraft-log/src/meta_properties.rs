@@ -191,18 +191,10 @@ pub fn new_directory_id(random_bytes: &mut dyn FnMut() -> [u8; 16], taken: &[Uui
     loop {
         let id = Uuid::from_bytes(random_bytes());
         let begins_with_dash = uuid_text::format(&id).starts_with('-');
-        if !begins_with_dash && !is_reserved_directory_id(&id) && !taken.contains(&id) {
+        if !begins_with_dash && !uuid_text::is_reserved(&id) && !taken.contains(&id) {
             return id;
         }
     }
-}
-
-/// Whether Kafka keeps an id for meanings of its own, so that no directory may have it. The lower half is compared
-/// as a signed number, as Kafka compares it.
-#[must_use]
-pub fn is_reserved_directory_id(id: &Uuid) -> bool {
-    let (high, low) = id.as_u64_pair();
-    high == 0 && low.cast_signed() < 100
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use kraft_core::{ElectionState, Epoch, NodeId, ReplicaKey};
 use kraft_log::{
     epoch_checkpoint::{self, EpochCheckpointError, EpochStart},
     java_properties,
-    meta_properties::{MetaProperties, MetaPropertiesError, MetaPropertiesVersion, is_reserved_directory_id},
+    meta_properties::{MetaProperties, MetaPropertiesError, MetaPropertiesVersion},
     partition_metadata::{self, PartitionMetadataError},
     quorum_state::{self, QuorumStateError},
 };
@@ -163,14 +163,6 @@ fn errors_of_meta_properties_say_what_is_wrong() {
         error("version=1\ncluster.id=c\nnode.id=1\ndirectory.id=abc"),
         MetaPropertiesError::NotADirectoryId { .. }
     ));
-}
-
-#[test]
-fn reserved_directory_ids_are_compared_signed() {
-    assert!(is_reserved_directory_id(&Uuid::from_u128(99)));
-    assert!(!is_reserved_directory_id(&Uuid::from_u128(100)));
-    assert!(is_reserved_directory_id(&Uuid::from_u128(u128::from(u64::MAX))));
-    assert!(!is_reserved_directory_id(&Uuid::from_u128(1 << 64)));
 }
 
 /// What `Properties.load` of Java makes of the odd corners of its format.

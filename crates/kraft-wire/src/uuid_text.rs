@@ -23,8 +23,9 @@ pub const DIRECTORY_UNASSIGNED: Uuid = Uuid::from_u128(0);
 /// Directory id of a replica that has not been migrated to directories.
 pub const DIRECTORY_MIGRATING: Uuid = Uuid::from_u128(2);
 
-/// Ids up to this number, 0 to 99, are never generated: Kafka keeps them for meanings of their own.
-const RESERVED_MAX: u128 = 99;
+/// Below this number, the lower halves of ids whose upper half is zero are never generated: Kafka keeps them for
+/// meanings of their own.
+const RESERVED_END: i64 = 100;
 
 /// Why a text is not a uuid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -72,9 +73,11 @@ pub fn parse(text: &str) -> Result<Uuid, UuidTextError> {
     Ok(Uuid::from_u128(value))
 }
 
-/// True for the ids that Kafka keeps for itself.
+/// True for the ids that Kafka keeps for itself. Like Kafka it compares the lower half as a signed number, so the
+/// negative ones are reserved too.
 pub fn is_reserved(id: &Uuid) -> bool {
-    id.as_u128() <= RESERVED_MAX
+    let (high, low) = id.as_u64_pair();
+    high == 0 && low.cast_signed() < RESERVED_END
 }
 
 /// Url-safe base64 without padding.
@@ -143,6 +146,12 @@ mod tests {
         assert!(is_reserved(&Uuid::nil()));
         assert!(is_reserved(&Uuid::from_u128(99)));
         assert!(!is_reserved(&Uuid::from_u128(100)));
+        // The lower half is a signed number.
+        assert!(!is_reserved(&Uuid::from_u64_pair(0, i64::MAX as u64)));
+        assert!(is_reserved(&Uuid::from_u64_pair(0, 1 << 63)));
+        assert!(is_reserved(&Uuid::from_u64_pair(0, u64::MAX)));
+        assert!(!is_reserved(&Uuid::from_u64_pair(1, 0)));
+        assert!(!is_reserved(&Uuid::from_u64_pair(u64::MAX, u64::MAX)));
     }
 
     #[test]
