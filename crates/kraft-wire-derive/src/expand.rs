@@ -282,23 +282,31 @@ impl Message<'_> {
                 When::If(present) => quote! {
                     #tag if #present => #read
                     #tag => {
-                        return ::core::result::Result::Err(reader.error(
-                            ::kraft_wire::DecodeErrorKind::TagNotInVersion { tag, version: format.version },
-                        ));
+                        return ::core::result::Result::Err(head.not_in_version(format.version));
                     }
                 },
                 _ => quote! { #tag => #read },
             }
         });
         let keep = match &self.unknown {
-            Some(unknown) => quote! { _ => message.#unknown.read(reader, tag, size)?, },
-            None => quote! { _ => { reader.take(size)?; } },
+            Some(unknown) => quote! {
+                tag => {
+                    let size = head.unknown_size(reader)?;
+                    message.#unknown.read(reader, tag, size)?;
+                }
+            },
+            None => quote! {
+                _ => {
+                    let size = head.unknown_size(reader)?;
+                    reader.take(size)?;
+                }
+            },
         };
         quote! {
             if format.flexible {
-                for _ in 0..reader.unsigned_varint()? {
-                    let (tag, size) = ::kraft_wire::derive_support::tag_and_size(reader)?;
-                    match tag {
+                for _ in 0..::kraft_wire::derive_support::tag_count(reader)? {
+                    let head = ::kraft_wire::derive_support::TagHead::read(reader)?;
+                    match head.tag {
                         #(#arms)*
                         #keep
                     }

@@ -86,6 +86,25 @@ pub enum DecodeErrorKind {
     },
 }
 
+impl DecodeErrorKind {
+    /// The name of the reason, for tools.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::UnexpectedEnd { .. } => "UnexpectedEnd",
+            Self::LengthBeyondEnd { .. } => "LengthBeyondEnd",
+            Self::CountBeyondEnd { .. } => "CountBeyondEnd",
+            Self::VarintTooLong { .. } => "VarintTooLong",
+            Self::StringTooLong { .. } => "StringTooLong",
+            Self::UnexpectedNull => "UnexpectedNull",
+            Self::BadPresence { .. } => "BadPresence",
+            Self::TagNotInVersion { .. } => "TagNotInVersion",
+            Self::UnsupportedVersion { .. } => "UnsupportedVersion",
+            Self::OutOfProportion => "OutOfProportion",
+            Self::TrailingBytes { .. } => "TrailingBytes",
+        }
+    }
+}
+
 /// A value that cannot be written in the version asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -249,7 +249,7 @@ impl Reader {
                 position: start,
             });
         }
-        let end = self.end_of(length)?;
+        let end = self.end_of_prefixed(length, start)?;
         self.charge(length)?;
         let text = match core::str::from_utf8(&self.buf[self.position..end]) {
             Ok(text) => String::from(text),
@@ -265,10 +265,12 @@ impl Reader {
 
     /// A byte string or records; `None` is null.
     pub fn bytes(&mut self, flexible: bool) -> Result<Option<Bytes>, DecodeError> {
-        match self.length(flexible)? {
-            Some(length) => self.take(length).map(Some),
-            None => Ok(None),
-        }
+        let start = self.position;
+        let Some(length) = self.length(flexible)? else {
+            return Ok(None);
+        };
+        self.end_of_prefixed(length, start)?;
+        self.take(length).map(Some)
     }
 
     /// The number of elements of an array; `None` is null. Each element takes at least one byte, so a count above
@@ -318,12 +320,18 @@ impl Reader {
     }
 
     fn end_of(&self, length: usize) -> Result<usize, DecodeError> {
+        self.end_of_prefixed(length, self.position)
+    }
+
+    /// Where an item ends whose length prefix began at `start` and has been read.
+    fn end_of_prefixed(&self, length: usize, start: usize) -> Result<usize, DecodeError> {
         let remaining = self.remaining();
         if length > remaining {
-            return Err(self.error(DecodeErrorKind::LengthBeyondEnd {
-                length: length as u64,
-                remaining,
-            }));
+            let length = length as u64;
+            return Err(DecodeError {
+                kind: DecodeErrorKind::LengthBeyondEnd { length, remaining },
+                position: start,
+            });
         }
         Ok(self.position + length)
     }
