@@ -17,6 +17,7 @@
 
 mod client;
 mod clock;
+mod decode;
 mod demo;
 mod dump;
 mod format;

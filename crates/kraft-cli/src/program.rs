@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{demo, dump, format, info, quorum, random_uuid, run};
+use crate::{decode, demo, dump, format, info, quorum, random_uuid, run};
 
 #[derive(Parser)]
 #[command(
@@ -31,6 +31,7 @@ enum Command {
     Run(run::Arguments),
     Quorum(quorum::Arguments),
     Dump(dump::Arguments),
+    Decode(decode::Arguments),
 }
 
 /// Runs the program with the arguments of this process.
@@ -43,6 +44,7 @@ pub fn program() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Quorum(arguments) => quorum::run(arguments),
         Command::Dump(arguments) => dump::run(&arguments),
+        Command::Decode(arguments) => decode::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -38,7 +38,7 @@ impl<W: Write> Dump<W> {
             self.note(path, position, batch.size() as u64, &format!("{error}"))?;
         }
         if self.json {
-            let object = print::batch_json(path, position, batch, self.records);
+            let object = print::file_batch_json(path, position, batch, self.records);
             return writeln!(self.out, "{object}");
         }
         writeln!(self.out, "{}", print::batch_line(position, batch))?;

@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use crate::Outcome;
 use files::Kind;
+pub(crate) use print::batch_json;
 
 /// Show what is in segments, checkpoints and the small files of a metadata directory
 #[derive(clap::Args)]

@@ -55,12 +55,18 @@ pub(super) fn record_line(batch: &BatchView, record: &Record) -> String {
     )
 }
 
+/// One batch of a file as a JSON object, with its records if they are wanted.
+pub(super) fn file_batch_json(path: &Path, position: u64, batch: &BatchView, with_records: bool) -> Value {
+    let mut object = batch_json(batch, with_records);
+    object["file"] = path.display().to_string().into();
+    object["position"] = position.into();
+    object
+}
+
 /// One batch as a JSON object, with its records if they are wanted.
-pub(super) fn batch_json(path: &Path, position: u64, batch: &BatchView, with_records: bool) -> Value {
+pub(crate) fn batch_json(batch: &BatchView, with_records: bool) -> Value {
     let header = batch.header();
     let mut object = json!({
-        "file": path.display().to_string(),
-        "position": position,
         "size": batch.size(),
         "baseOffset": header.base_offset,
         "lastOffset": header.last_offset(),
