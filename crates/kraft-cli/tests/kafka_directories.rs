@@ -140,7 +140,7 @@ fn start(config: &Path, name: &str) -> (Node, u16) {
         .arg(config)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::inherit());
+        .stderr(Stdio::null());
     let mut node = Node(command.spawn().unwrap());
     let mut line = String::new();
     BufReader::new(node.0.stdout.take().unwrap())
