@@ -3,14 +3,18 @@
 mod common;
 
 use common::{Words, config};
-use kraft_core::{Event, Instant, RequestFault, RoleName, Ticket, Time};
+use kraft_core::{
+    Event, Instant, LogView, NodeId, PeerRequest, ReplicaKey, RequestFault, RoleName, Ticket, Time,
+};
 use kraft_fs::{FileSystem, MemFs};
 use kraft_log::{LogOptions, LogReader, LogWriter, StorageOp};
 use kraft_transport::{
-    Command, Engine, EngineConfig, Inbound, Network, OutboundRequest, PeerApi, QueuedCommand, RaftError,
-    ReadId, ReadOutcome, ReadRequest, SnapshotJob, SnapshotOutcome, Storage, SubmitChangeResult,
+    Command, Engine, EngineConfig, Inbound, Network, NodeError, OutboundRequest, PeerApi, QueuedCommand,
+    RaftError, ReadId, ReadOutcome, ReadRequest, SnapshotJob, SnapshotOutcome, Storage, SubmitChangeResult,
+    codec::{Topic, encode_request},
     storage::{perform_read, perform_snapshot},
 };
+use kraft_wire::{Message, message as m};
 use std::{collections::VecDeque, path::Path};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
@@ -60,6 +64,10 @@ struct Node {
 
 impl Node {
     fn open(fs: &MemFs, voters: &[(i32, u16)]) -> Self {
+        Self::open_with(fs, voters, |_| ())
+    }
+
+    fn open_with(fs: &MemFs, voters: &[(i32, u16)], adjust: impl Fn(&mut EngineConfig)) -> Self {
         fs.create_dir_all(Path::new("/data"))
             .expect("memory does not fail");
         fs.sync_dir(Path::new("/")).expect("memory does not fail");
@@ -77,6 +85,7 @@ impl Node {
         };
         let mut settings = EngineConfig::new(config(1, voters));
         settings.stopwatch = || Instant(0);
+        adjust(&mut settings);
         let engine = Engine::open(
             settings,
             opened.index,
@@ -91,6 +100,14 @@ impl Node {
     }
 
     fn turn(&mut self, commands: impl IntoIterator<Item = Command<Words>>) {
+        assert_eq!(self.turn_to_end(commands), None);
+    }
+
+    /// As `turn`, where the engine may end.
+    fn turn_to_end(
+        &mut self,
+        commands: impl IntoIterator<Item = Command<Words>>,
+    ) -> Option<Result<(), NodeError>> {
         let now = time(self.now_ms);
         let mut queue: VecDeque<_> = commands
             .into_iter()
@@ -100,16 +117,22 @@ impl Node {
             })
             .collect();
         let turn = self.engine.turn(&mut queue, now);
-        assert_eq!(turn.ended, None);
         // What was read on the spot comes back in a turn of its own.
         let done: Vec<_> = self.engine.storage_mut().done.drain(..).collect();
-        if !done.is_empty() {
-            self.turn(done);
+        if turn.ended.is_none() && !done.is_empty() {
+            return self.turn_to_end(done);
         }
+        turn.ended
     }
 
     /// The log thread does all it has.
     fn flush(&mut self) {
+        let done = self.written();
+        self.turn(done);
+    }
+
+    /// As `flush`, without telling the engine.
+    fn written(&mut self) -> Vec<Command<Words>> {
         let disk = self.engine.storage_mut();
         while !disk.ops.is_empty() {
             let up_to = disk
@@ -118,8 +141,7 @@ impl Node {
                 .expect("memory does not fail");
             disk.done.push_back(Command::Event(Event::Durable { up_to }));
         }
-        let done: Vec<_> = disk.done.drain(..).collect();
-        self.turn(done);
+        disk.done.drain(..).collect()
     }
 
     fn run_until(&mut self, what: &str, reached: impl Fn(&Self) -> bool) {
@@ -328,4 +350,107 @@ fn an_observer_reads_what_is_committed() {
     let last = batches.last().expect("there are batches").last_offset();
     assert_eq!(last + 1, slice.high_watermark);
     assert_eq!(slice.quorum_high_watermark, slice.high_watermark);
+}
+
+fn inbound(api: PeerApi, body: bytes::Bytes) -> (Command<Words>, oneshot::Receiver<bytes::Bytes>) {
+    let (reply, answer) = oneshot::channel();
+    let version = *api.versions().end();
+    let inbound = Inbound::new(api, body, version, "CONTROLLER".into(), reply);
+    (Command::Inbound(inbound), answer)
+}
+
+/// A Fetch at the end of the log of the node.
+fn fetch_at_end(node: &Node, max_wait_ms: i32) -> bytes::Bytes {
+    let fetch = PeerRequest::Fetch {
+        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+        replica: ReplicaKey::new(NodeId(9), uuid::Uuid::from_u128(9)),
+        epoch: node.engine.replica().epoch(),
+        log_end: node.engine.log().end(),
+        high_watermark: node.engine.replica().high_watermark().unwrap_or(-1),
+        max_wait_ms,
+        max_bytes: 1 << 20,
+    };
+    encode_request(&Topic::default(), &fetch, 18).expect("version 18 carries it")
+}
+
+#[test]
+fn a_parked_fetch_gets_what_is_appended_before_it_is_written() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let (command, mut fetched) = inbound(PeerApi::Fetch, fetch_at_end(&node, 500));
+    node.turn([command]);
+    assert_eq!(
+        fetched.try_recv(),
+        Err(TryRecvError::Empty),
+        "there is nothing yet"
+    );
+    let (command, mut answer) = submit("fresh");
+    node.turn([command]);
+    let body = fetched.try_recv().expect("the append completes it");
+    let body = m::FetchResponse::from_bytes(&body, 18).expect("decoded");
+    let records = body.responses[0].partitions[0].records.clone();
+    let batches = kraft_wire::batch::Batches::collect_all(records.expect("records")).expect("a batch");
+    let value = batches[0]
+        .records()
+        .next()
+        .expect("a record")
+        .expect("whole")
+        .value;
+    assert_eq!(value.as_deref(), Some(&b"fresh"[..]));
+    assert_eq!(
+        answer.try_recv(),
+        Err(TryRecvError::Empty),
+        "nothing is durable yet"
+    );
+}
+
+#[test]
+fn a_parked_fetch_whose_time_is_over_is_answered_with_nothing() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let (command, mut fetched) = inbound(PeerApi::Fetch, fetch_at_end(&node, 500));
+    node.turn([command]);
+    node.now_ms += 499;
+    node.turn([]);
+    assert_eq!(fetched.try_recv(), Err(TryRecvError::Empty));
+    node.now_ms += 1;
+    node.turn([]);
+    let body = fetched.try_recv().expect("its time is over");
+    let body = m::FetchResponse::from_bytes(&body, 18).expect("decoded");
+    assert_eq!(body.responses[0].partitions[0].error_code, 0);
+    let records = body.responses[0].partitions[0].records.clone();
+    assert_eq!(records.as_deref(), Some(&b""[..]));
+}
+
+#[test]
+fn a_record_that_cannot_be_applied_ends_the_node() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let (command, _answer) = submit("poison");
+    node.turn([command]);
+    let written = node.written();
+    let ended = node.turn_to_end(written);
+    assert!(matches!(ended, Some(Err(NodeError::Apply(_)))), "{ended:?}");
+}
+
+#[test]
+fn more_than_may_wait_is_refused_at_once() {
+    let mut node = Node::open_with(&MemFs::new(), &[(1, 9001)], |config| {
+        config.proposal_bytes_max = 200
+    });
+    node.lead();
+    let (command, mut first) = submit(&"long enough to fill the bound".repeat(10));
+    node.turn([command]);
+    let (command, mut second) = submit("one too many");
+    node.turn([command]);
+    assert!(matches!(
+        second.try_recv().expect("answered at once"),
+        Err(RaftError::Busy { .. })
+    ));
+    node.flush();
+    first.try_recv().expect("answered").expect("committed");
+    let (command, mut third) = submit("there is room again");
+    node.turn([command]);
+    node.flush();
+    third.try_recv().expect("answered").expect("committed");
 }

@@ -149,14 +149,14 @@ where
     }
 
     /// Batches that had to be read from the disk.
-    pub(super) fn apply_read(&mut self, bytes: Bytes) {
+    pub(super) fn apply_read(&mut self, bytes: Bytes, now: Time) {
         if bytes.is_empty() {
             let reason = format!(
                 "offset {} is committed and not in the log, which ends at {}",
                 self.applied.next,
                 self.log_end()
             );
-            return self.end(Err(NodeError::Storage { reason }));
+            return self.storage_failed(reason, now);
         }
         self.apply_batches(bytes);
     }

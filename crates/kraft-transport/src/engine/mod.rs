@@ -258,10 +258,7 @@ where
             Command::Timer(tick) => self.step(tick.into(), now),
             Command::ReadDone { read, outcome } => self.read_done(read, outcome, now),
             Command::SnapshotWritten { snapshot, outcome } => self.snapshot_written(snapshot, outcome),
-            Command::StorageFailed { reason } => {
-                self.step(Event::StorageFailed, now);
-                self.end(Err(NodeError::Storage { reason }));
-            }
+            Command::StorageFailed { reason } => self.storage_failed(reason, now),
             Command::SubmitChange {
                 records,
                 expected_image,
@@ -395,6 +392,12 @@ where
                 self.replica.check_invariants(&self.index);
             }
         }
+    }
+
+    /// The core has its last word, then the node ends.
+    fn storage_failed(&mut self, reason: String, now: Time) {
+        self.step(Event::StorageFailed, now);
+        self.end(Err(NodeError::Storage { reason }));
     }
 
     fn end(&mut self, how: Result<(), NodeError>) {

@@ -3,7 +3,6 @@
 use super::{Engine, batches};
 use crate::{
     codec::{Echo, encode_answer},
-    error::NodeError,
     network::Network,
     peer_api::PeerApi,
     storage::{ReadId, ReadOutcome, ReadRequest, Storage},
@@ -240,7 +239,7 @@ where
         };
         if let ReadOutcome::Failed { reason } = outcome {
             // What cannot be read is never taken for absent, whoever asked.
-            return self.end(Err(NodeError::Storage { reason }));
+            return self.storage_failed(reason, now);
         }
         match purpose {
             Purpose::Answer {
@@ -273,7 +272,7 @@ where
                 };
                 self.applied.read_ended();
                 if let Some(batches) = batches {
-                    self.apply_read(batches);
+                    self.apply_read(batches, now);
                 }
             }
             Purpose::Load { snapshot, installed } => {

@@ -8,6 +8,9 @@ use kraft_core::{
 use std::{convert::Infallible, sync::Arc, time::Duration};
 use uuid::Uuid;
 
+/// What the state machine cannot apply.
+const POISON: &str = "poison";
+
 /// Keeps every value that was committed, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
@@ -37,6 +40,12 @@ impl StateMachine for Words {
     type Snapshot = std::vec::IntoIter<Vec<u8>>;
 
     fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
+        if batch.values.contains(&POISON.as_bytes()) {
+            return Err(ApplyFault {
+                offset: batch.base,
+                reason: "this word means nothing".to_owned(),
+            });
+        }
         let words = Arc::make_mut(&mut self.words);
         words.extend(
             batch
