@@ -13,6 +13,8 @@ pub(crate) struct Status {
     pub(crate) high_watermark: i64,
     pub(crate) voters: Vec<i32>,
     pub(crate) observers: Vec<i32>,
+    /// The lines that do not change from one moment to the next.
+    pub(crate) steady_lines: Vec<String>,
 }
 
 impl Status {
@@ -35,14 +37,26 @@ impl Status {
             high_watermark: field("HighWatermark")?.parse()?,
             voters: ids(field("CurrentVoters")?)?,
             observers: ids(field("CurrentObservers")?)?,
+            steady_lines: text
+                .lines()
+                .filter(|line| !is_moving(line))
+                .map(str::to_owned)
+                .collect(),
         })
     }
+}
+
+fn is_moving(line: &str) -> bool {
+    ["HighWatermark:", "MaxFollowerLag:", "MaxFollowerLagTimeMs:"]
+        .iter()
+        .any(|label| line.starts_with(label))
 }
 
 /// One row of `describe --replication`.
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) id: i32,
+    pub(crate) directory_id: String,
     pub(crate) log_end: i64,
     pub(crate) lag: i64,
     pub(crate) status: String,
@@ -68,12 +82,13 @@ impl Replication {
                 .map(str::trim)
                 .filter(|cell| !cell.is_empty())
                 .collect();
-            let &[id, _directory, log_end, lag, _fetched, _caught_up, status] = cells.as_slice() else {
+            let &[id, directory_id, log_end, lag, _fetched, _caught_up, status] = cells.as_slice() else {
                 return Err(format!("unexpected row {line:?}").into());
             };
             let status = status.to_owned();
             rows.push(Row {
                 id: id.parse()?,
+                directory_id: directory_id.to_owned(),
                 log_end: log_end.parse()?,
                 lag: lag.parse()?,
                 status,

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::interop::describe::Status;
+use crate::interop::describe::{Replication, Status};
 use crate::interop::jars::{Jars, eventually};
 use crate::interop::quorum::{Kind, Mode, Quorum};
 use crate::interop::{Failure, jvm_log, say};
@@ -158,6 +158,30 @@ fn ask_everyone(quorum: &mut Quorum<'_>, kind: Kind) -> Result<(), Failure> {
         if leader.id != before.leader || followers != 2 || !lags_true {
             return Err(format!("under {kind} node {id} says {replication:?}").into());
         }
+        compare_tools(quorum, id, &status, &replication)?;
+    }
+    Ok(())
+}
+
+/// Our tool, asked at the same node, prints the same.
+fn compare_tools(
+    quorum: &Quorum<'_>,
+    id: i32,
+    status: &Status,
+    replication: &Replication,
+) -> Result<(), Failure> {
+    let ours = quorum.kraft_status(id)?;
+    if ours.steady_lines != status.steady_lines {
+        return Err(format!("at node {id} the tools print {status:?} and {ours:?}").into());
+    }
+    let members = |replication: &Replication| -> Vec<_> {
+        let rows = replication.rows.iter();
+        rows.map(|row| (row.id, row.directory_id.clone(), row.status.clone()))
+            .collect()
+    };
+    let ours = quorum.kraft_replication(id)?;
+    if members(&ours) != members(replication) {
+        return Err(format!("at node {id} the tools print {replication:?} and {ours:?}").into());
     }
     Ok(())
 }

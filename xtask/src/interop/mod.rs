@@ -19,7 +19,6 @@ use std::time::Instant;
 
 use jars::Jars;
 
-pub(crate) use jars::eventually;
 pub(crate) use quorum::kraft;
 
 use quorum::{Kind, Mode};

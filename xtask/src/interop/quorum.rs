@@ -294,6 +294,22 @@ impl<'a> Quorum<'a> {
         Replication::parse(&finished.expect_success(&format!("Kafka's describe --replication at node {id}"))?)
     }
 
+    /// What our own tool prints in place of [`Self::kafka_status`].
+    pub(crate) fn kraft_status(&self, id: i32) -> Result<Status, Failure> {
+        Status::parse(&self.kraft_describe(id, "--status")?)
+    }
+
+    /// What our own tool prints in place of [`Self::kafka_replication`].
+    pub(crate) fn kraft_replication(&self, id: i32) -> Result<Replication, Failure> {
+        Replication::parse(&self.kraft_describe(id, "--replication")?)
+    }
+
+    fn kraft_describe(&self, id: i32, form: &str) -> Result<String, Failure> {
+        let address = self.members[&id].address();
+        let arguments = ["quorum", "describe", form, "--bootstrap-controller", &address];
+        kraft(&arguments)?.expect_success(&format!("kraft quorum describe {form} at node {id}"))
+    }
+
     fn kafka_describe(&self, id: i32, flags: &[&str]) -> Result<Finished, Failure> {
         let address = self.members[&id].address();
         let mut arguments = vec!["--bootstrap-controller", &address, "describe"];
