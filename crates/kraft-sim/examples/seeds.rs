@@ -51,10 +51,11 @@ fn arguments() -> Result<Arguments, String> {
     Ok(arguments)
 }
 
-/// What is simulated under a seed: three voters, every fourth time five.
+/// What is simulated under a seed: three voters, every fourth time five, and every fifth time an observer beside them.
 fn settings(seed: u64) -> Settings {
     Settings {
         voters: if seed % 4 == 3 { 5 } else { 3 },
+        observers: u32::from(seed % 5 == 4),
         ..Settings::default()
     }
 }

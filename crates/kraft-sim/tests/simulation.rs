@@ -1,7 +1,7 @@
 //! A handful of seeds, replay, and parts that do not keep their word: each checker has to notice.
 
 use kraft_sim::{
-    checker::{Checker, CommittedStays, LogMatching, Monotonic, OneLeader},
+    checker::{Checker, CommittedStays, LogMatching, Monotonic, OneLeader, OneVote},
     sim::{Counts, Failure, Lie, Settings, Simulation},
 };
 use std::time::Duration;
@@ -16,6 +16,7 @@ fn quorums_survive_crashes_and_partitions() {
     for seed in 0..6 {
         let settings = Settings {
             voters: if seed % 3 == 2 { 5 } else { 3 },
+            observers: u32::from(seed % 3 == 1),
             ..Settings::default()
         };
         match run(seed, settings) {
@@ -25,6 +26,9 @@ fn quorums_survive_crashes_and_partitions() {
     }
     assert!(counts.elections > 6, "leaders changed: {counts}");
     assert!(counts.crashes > 6, "nodes crashed: {counts}");
+    assert!(counts.stops > 0, "nodes were stopped: {counts}");
+    assert!(counts.disk_failures > 0, "disks failed: {counts}");
+    assert!(counts.loads > 6, "snapshots were loaded: {counts}");
     assert!(counts.partitions > 6, "the network was cut: {counts}");
     assert!(counts.commits > 600, "clients were served: {counts}");
 }
@@ -71,6 +75,11 @@ fn is_noticed_by<C: Checker + Default + 'static>(lie: Lie) -> bool {
 #[test]
 fn two_votes_in_an_epoch_give_it_two_leaders() {
     assert!(is_noticed_by::<OneLeader>(Lie::VotesForAll));
+}
+
+#[test]
+fn a_forgotten_vote_is_given_again() {
+    assert!(is_noticed_by::<OneVote>(Lie::ElectionForgotten));
 }
 
 #[test]

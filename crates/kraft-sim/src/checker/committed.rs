@@ -1,7 +1,7 @@
 //! What is committed is never lost and never changes, and what was acknowledged is committed.
 
 use super::{BatchMark, Checker, Fact, Violation};
-use kraft_core::{Epoch, NodeId, RoleName};
+use kraft_core::{Epoch, NodeId, RoleName, SnapshotId};
 use std::collections::BTreeMap;
 
 /// Remembers every batch that any state machine was given, and compares all others with it.
@@ -13,6 +13,8 @@ pub struct CommittedStays {
     records: BTreeMap<i64, u64>,
     /// The digest of each acknowledged record.
     acknowledged: BTreeMap<i64, u64>,
+    /// The digest of each snapshot.
+    snapshots: BTreeMap<SnapshotId, u64>,
     /// The batches of each log, by the offset of the first record, and where the log begins.
     logs: BTreeMap<NodeId, (i64, BTreeMap<i64, BatchMark>)>,
     /// The newest epoch in which each node was seen to lead.
@@ -115,6 +117,16 @@ impl Checker for CommittedStays {
     fn observe(&mut self, fact: &Fact) -> Result<(), Violation> {
         match fact {
             Fact::Applied { node, batch, records } => self.applied(*node, *batch, records),
+            Fact::Loaded {
+                node,
+                snapshot,
+                digest,
+            } => {
+                if *self.snapshots.entry(*snapshot).or_insert(*digest) == *digest {
+                    return Ok(());
+                }
+                Err(self.violated(format!("node {node} has loaded another {snapshot:?} than others")))
+            }
             Fact::Acknowledged { base, records } => self.acknowledged(*base, records),
             Fact::Log {
                 node,
@@ -205,6 +217,20 @@ mod tests {
         assert!(run(&[acknowledged(0, 7), applied(0, batch(0, 1, 8))]).is_err());
         assert!(run(&[applied(0, batch(0, 1, 8)), acknowledged(1, 7)]).is_err());
         assert!(run(&[applied(0, batch(0, 1, 7)), acknowledged(0, 7), acknowledged(0, 7)]).is_err());
+    }
+
+    #[test]
+    fn fires_when_two_nodes_load_different_snapshots() {
+        let loaded = |node, digest| Fact::Loaded {
+            node: NodeId(node),
+            snapshot: SnapshotId {
+                end_offset: 10,
+                epoch: Epoch(1),
+            },
+            digest,
+        };
+        assert_eq!(run(&[loaded(0, 7), loaded(1, 7)]), Ok(()));
+        assert!(run(&[loaded(0, 7), loaded(1, 8)]).is_err());
     }
 
     #[test]

@@ -8,11 +8,36 @@ use std::{
 };
 
 /// Keeps a running digest of each log; whatever two logs end in the same batch has to have the same one.
+///
+/// Of a log that begins with a snapshot the digest of what the snapshot contains is not known. It is taken from other logs
+/// as soon as one of them has the same batch.
 #[derive(Debug, Default)]
 pub struct LogMatching {
-    logs: BTreeMap<NodeId, Vec<(BatchMark, u64)>>,
+    logs: BTreeMap<NodeId, Vec<(BatchMark, Option<u64>)>>,
     /// The digest of everything up to and including the batch that ends here.
     prefixes: BTreeMap<(i64, Epoch), u64>,
+}
+
+impl LogMatching {
+    /// Appends a batch to the log of a node. Returns what is wrong with it.
+    fn append(&mut self, node: NodeId, batch: &BatchMark) -> Option<String> {
+        let log = self.logs.entry(node).or_default();
+        let last = log.last().copied();
+        if let Some((last, _)) = last
+            && last.last >= batch.base
+        {
+            return Some(format!("node {node} has {batch:?} behind {last:?}"));
+        }
+        let digest = match last {
+            Some((_, Some(before))) => Some(digest_of(Some(before), batch)),
+            None if batch.base == 0 => Some(digest_of(None, batch)),
+            Some((_, None)) | None => self.prefixes.get(&(batch.last, batch.epoch)).copied(),
+        };
+        log.push((*batch, digest));
+        let digest = digest?;
+        let known = *self.prefixes.entry((batch.last, batch.epoch)).or_insert(digest);
+        (known != digest).then(|| format!("node {node} has another log than others up to {batch:?}"))
+    }
 }
 
 impl Checker for LogMatching {
@@ -32,27 +57,7 @@ impl Checker for LogMatching {
         };
         let log = self.logs.entry(*node).or_default();
         while log.pop_if(|(batch, _)| batch.last >= *truncated_to).is_some() {}
-        let mut fault = None;
-        for batch in appended {
-            let before = log.last().map(|(_, digest)| *digest);
-            if let Some((last, _)) = log.last()
-                && last.last >= batch.base
-            {
-                fault = Some(format!("node {node} has {batch:?} behind {last:?}"));
-                break;
-            }
-            let digest = digest_of(before, batch);
-            log.push((*batch, digest));
-            // A log that begins with a snapshot has no digest of what the snapshot contains.
-            if before.is_none() && batch.base > 0 {
-                continue;
-            }
-            let known = *self.prefixes.entry((batch.last, batch.epoch)).or_insert(digest);
-            if known != digest {
-                fault = Some(format!("node {node} has another log than others up to {batch:?}"));
-                break;
-            }
-        }
+        let fault = appended.iter().find_map(|batch| self.append(*node, batch));
         fault.map_or(Ok(()), |detail| Err(self.violated(detail)))
     }
 }

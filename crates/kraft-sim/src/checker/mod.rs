@@ -7,13 +7,15 @@ mod committed;
 mod log_matching;
 mod monotonic;
 mod one_leader;
+mod one_vote;
 
 pub use committed::CommittedStays;
 pub use log_matching::LogMatching;
 pub use monotonic::Monotonic;
 pub use one_leader::OneLeader;
+pub use one_vote::OneVote;
 
-use kraft_core::{Epoch, NodeId, RoleName};
+use kraft_core::{Epoch, NodeId, ReplicaKey, RoleName, SnapshotId};
 
 /// A batch of a log: where it is, who wrote it, and a digest of what it says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +44,17 @@ pub enum Fact {
         node: NodeId,
         /// The epoch.
         epoch: Epoch,
+        /// Whom it has voted for in that epoch.
+        voted: Option<ReplicaKey>,
+    },
+    /// A node's state machine was replaced by a snapshot.
+    Loaded {
+        /// Which node.
+        node: NodeId,
+        /// The snapshot.
+        snapshot: SnapshotId,
+        /// A digest of all its records.
+        digest: u64,
     },
     /// What a node is after a step.
     State {
@@ -128,6 +141,7 @@ pub trait Checker {
 pub fn all() -> Vec<Box<dyn Checker>> {
     vec![
         Box::new(OneLeader::default()),
+        Box::new(OneVote::default()),
         Box::new(CommittedStays::default()),
         Box::new(LogMatching::default()),
         Box::new(Monotonic::default()),

@@ -29,7 +29,7 @@ impl Checker for Monotonic {
                 self.high_watermarks.remove(node);
                 Ok(())
             }
-            Fact::Stored { node, epoch } => {
+            Fact::Stored { node, epoch, .. } => {
                 let before = self.stored.insert(*node, *epoch);
                 self.never_back(*node, before, *epoch)
             }
@@ -48,7 +48,9 @@ impl Checker for Monotonic {
                     Some(offset) => self.high_watermark(*node, *role, *epoch, *offset),
                 }
             }
-            Fact::Log { .. } | Fact::Applied { .. } | Fact::Acknowledged { .. } => Ok(()),
+            Fact::Log { .. } | Fact::Applied { .. } | Fact::Loaded { .. } | Fact::Acknowledged { .. } => {
+                Ok(())
+            }
         }
     }
 }
@@ -128,6 +130,7 @@ mod tests {
         let stored = |epoch| Fact::Stored {
             node: NodeId(0),
             epoch: Epoch(epoch),
+            voted: None,
         };
         let crash = || Fact::Crashed { node: NodeId(0) };
         assert!(run(&[stored(3), crash(), state(0, RoleName::Follower, 2, None)]).is_err());

@@ -46,6 +46,8 @@ struct Running<S: StateMachine> {
     clients: Vec<oneshot::Receiver<Result<SubmitChangeResult, RaftError>>>,
     round_due: bool,
     wake_at: Option<Instant>,
+    /// Whether the node is expected to end: it was asked to, or its disk was told to fail.
+    ending: bool,
 }
 
 /// A request of a peer that has not been answered.
@@ -131,6 +133,7 @@ impl<S: StateMachine> Node<S> {
             clients: Vec::new(),
             round_due: false,
             wake_at: None,
+            ending: false,
         });
         Ok(Fact::Log {
             node: self.id,
@@ -161,6 +164,47 @@ impl<S: StateMachine> Node<S> {
         if lie == Some(Lie::ElectionForgotten) {
             self.forget_election(rng);
         }
+    }
+
+    /// Asks the node to end gracefully.
+    pub(crate) fn stop(&mut self, now: Instant) {
+        if let Some(running) = &mut self.running {
+            running.ending = true;
+        }
+        self.enqueue(Command::Shutdown, now);
+    }
+
+    /// Lets the disk fail at one of its next calls.
+    pub(crate) fn break_disk(&mut self, rng: &mut Rng) {
+        if let Some(running) = &mut self.running {
+            running.ending = true;
+            let fault = if rng.chance(500) {
+                Fault::Io
+            } else {
+                Fault::NoSpace
+            };
+            running.fs.arm(rng.below(12), fault);
+        }
+    }
+
+    /// The node has ended. Returns whether that was to be expected.
+    pub(crate) fn ended(&mut self, how: &Result<(), NodeError>, rng: &mut Rng, lie: Option<Lie>) -> bool {
+        let expected = self.running.as_ref().is_some_and(|running| running.ending);
+        if how.is_ok()
+            && let Some(running) = self.running.take()
+        {
+            // A disk that fails now leaves what a crash leaves.
+            drop(running.writer.close());
+        } else {
+            self.crash(rng, lie);
+        }
+        expected
+    }
+
+    /// Has the node write a snapshot.
+    pub(crate) fn snapshot(&mut self, now: Instant) {
+        let (reply, _) = oneshot::channel();
+        self.enqueue(Command::TriggerSnapshot { reply }, now);
     }
 
     /// Takes vote and leader out of `quorum-state`, and half of the time the newest epoch as well.
@@ -219,6 +263,11 @@ impl<S: StateMachine> Node<S> {
                 .into_iter()
                 .map(|(epoch, offset, digest)| ((epoch, offset), digest)),
         );
+        facts.extend(seen.loaded.into_iter().map(|(snapshot, digest)| Fact::Loaded {
+            node: self.id,
+            snapshot,
+            digest,
+        }));
         facts.extend(seen.applied.into_iter().map(|(batch, records)| Fact::Applied {
             node: self.id,
             batch,
@@ -290,10 +339,15 @@ impl<S: StateMachine> Node<S> {
         let mut round: VecDeque<(Ticket, StorageOp)> = queue.drain(..seen.min(queue.len())).collect();
         let start = running.engine.log().start();
         let ops: Vec<_> = round.iter().cloned().collect();
-        let done = running
-            .writer
-            .run_round(&mut round)
-            .map_err(|error| error.to_string())?;
+        let done = match running.writer.run_round(&mut round) {
+            Ok(done) => done,
+            Err(error) if running.ending => {
+                let reason = error.to_string();
+                self.enqueue(Command::StorageFailed { reason }, now);
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error.to_string()),
+        };
         for left in round.into_iter().rev() {
             running.engine.storage_mut().queue.push_front(left);
         }

@@ -100,6 +100,7 @@ enum Happening {
         node: usize,
     },
     Partition,
+    Snapshot,
     Propose,
 }
 
@@ -123,9 +124,12 @@ impl<S: StateMachine> Simulation<S> {
         record: impl Fn(u64) -> S::Record + 'static,
     ) -> Self {
         let mut rng = Rng::new(seed);
-        let ids: Vec<NodeId> = (1..=settings.voters).map(|id| NodeId(id.cast_signed())).collect();
+        let ids: Vec<NodeId> = (1..=settings.voters + settings.observers)
+            .map(|id| NodeId(id.cast_signed()))
+            .collect();
         let dynamic = rng.chance(500);
-        let voters: VoterSet = ids.iter().map(|id| voter(*id, dynamic)).collect();
+        let (voting, _) = ids.split_at(settings.voters as usize);
+        let voters: VoterSet = voting.iter().map(|id| voter(*id, dynamic)).collect();
         let nodes: Vec<Node<S>> = ids
             .iter()
             .map(|id| {
@@ -184,8 +188,13 @@ impl<S: StateMachine> Simulation<S> {
 
     fn play(&mut self) -> Result<(), Violation> {
         for node in 0..self.nodes.len() {
-            self.start(node)?;
+            if self.rng.chance(self.settings.late_per_mille) {
+                self.plan(Some(self.settings.duration / 3), Happening::Start { node });
+            } else {
+                self.start(node)?;
+            }
         }
+        self.plan(self.settings.snapshot_every, Happening::Snapshot);
         self.plan(self.settings.crash_every, Happening::Crash);
         self.plan(self.settings.partition_every, Happening::Partition);
         self.plan(Some(self.settings.propose_every), Happening::Propose);
@@ -315,6 +324,12 @@ impl<S: StateMachine> Simulation<S> {
                 Ok(())
             }
             Happening::Propose => self.propose(),
+            Happening::Snapshot => {
+                let node = self.any_node();
+                self.nodes[node].snapshot(self.now);
+                self.plan(self.settings.snapshot_every, Happening::Snapshot);
+                self.turn(node)
+            }
         }
     }
 
@@ -386,30 +401,48 @@ impl<S: StateMachine> Simulation<S> {
         if self.phase != Phase::Trouble {
             return Ok(());
         }
-        let up: Vec<usize> = (0..self.nodes.len())
-            .filter(|node| self.nodes[*node].is_up())
-            .collect();
-        if !up.is_empty() {
-            let all = self.rng.chance(50);
-            let chosen = usize::try_from(self.rng.below(up.len() as u64)).expect("few nodes");
-            for node in up
-                .iter()
-                .enumerate()
-                .filter(|(at, _)| all || *at == chosen)
-                .map(|(_, node)| *node)
-            {
-                self.nodes[node].crash(&mut self.rng, self.settings.lie);
-                self.led[node] = None;
-                self.counts.crashes += 1;
-                let id = self.nodes[node].id;
-                self.observe(&Fact::Crashed { node: id })?;
-                let down = u64::try_from(self.settings.down_max.as_micros()).unwrap_or(u64::MAX);
-                let back = Duration::from_micros(self.rng.between(1, down));
-                self.agenda.enter(self.now.after(back), Happening::Start { node });
+        let node = self.any_node();
+        if self.nodes[node].is_up() {
+            match self.rng.below(10) {
+                0 | 1 => {
+                    self.nodes[node].stop(self.now);
+                    self.counts.stops += 1;
+                    self.turn(node)?;
+                }
+                2 => {
+                    self.nodes[node].break_disk(&mut self.rng);
+                    self.counts.disk_failures += 1;
+                }
+                3 => (0..self.nodes.len()).try_for_each(|node| self.crash_node(node))?,
+                _ => self.crash_node(node)?,
             }
         }
         self.plan(self.settings.crash_every, Happening::Crash);
         Ok(())
+    }
+
+    fn crash_node(&mut self, node: usize) -> Result<(), Violation> {
+        if !self.nodes[node].is_up() {
+            return Ok(());
+        }
+        self.nodes[node].crash(&mut self.rng, self.settings.lie);
+        self.counts.crashes += 1;
+        self.is_down(node)
+    }
+
+    /// A node has ended, in whatever way, and comes back later.
+    fn is_down(&mut self, node: usize) -> Result<(), Violation> {
+        self.led[node] = None;
+        let id = self.nodes[node].id;
+        self.observe(&Fact::Crashed { node: id })?;
+        let down = u64::try_from(self.settings.down_max.as_micros()).unwrap_or(u64::MAX);
+        let back = Duration::from_micros(self.rng.between(1, down));
+        self.agenda.enter(self.now.after(back), Happening::Start { node });
+        Ok(())
+    }
+
+    fn any_node(&mut self) -> usize {
+        usize::try_from(self.rng.below(self.nodes.len() as u64)).expect("few nodes")
     }
 
     fn start(&mut self, node: usize) -> Result<(), Violation> {
@@ -460,15 +493,18 @@ impl<S: StateMachine> Simulation<S> {
             self.count(node, &fact);
             self.observe(&fact)?;
         }
-        if let Some(ended) = turn.ended {
-            let detail = format!("node {}: {}", node + 1, end_text(&ended));
-            return Err(violation("a node goes on", detail));
-        }
         for (asker, body) in answers {
             self.answer(node, asker, body);
         }
         for request in self.nodes[node].take_outbox() {
             self.send(node, request);
+        }
+        if let Some(ended) = turn.ended {
+            if !self.nodes[node].ended(&ended, &mut self.rng, self.settings.lie) {
+                let detail = format!("node {}: {}", node + 1, end_text(&ended));
+                return Err(violation("a node goes on", detail));
+            }
+            return self.is_down(node);
         }
         let life = self.nodes[node].life;
         if self.nodes[node].wants_round() {
@@ -552,6 +588,7 @@ impl<S: StateMachine> Simulation<S> {
     fn count(&mut self, node: usize, fact: &Fact) {
         match fact {
             Fact::Acknowledged { .. } => self.counts.commits += 1,
+            Fact::Loaded { .. } => self.counts.loads += 1,
             Fact::State {
                 role: RoleName::Leader,
                 epoch,

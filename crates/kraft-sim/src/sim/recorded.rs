@@ -17,6 +17,8 @@ pub(crate) struct Seen {
     pub(crate) applied: Vec<(BatchMark, Vec<u64>)>,
     /// The digests of records that the node appended as leader, by epoch and offset.
     pub(crate) appended: Vec<(Epoch, i64, u64)>,
+    /// Snapshots that were loaded, with the digest of their records.
+    pub(crate) loaded: Vec<(SnapshotId, u64)>,
 }
 
 /// The other end of a [`Recorded`] state machine.
@@ -78,7 +80,11 @@ impl<S: StateMachine> StateMachine for Recorded<S> {
         timestamp_ms: i64,
         values: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<(), ApplyFault> {
-        self.inner.load(id, timestamp_ms, values)
+        let mut hasher = DefaultHasher::new();
+        let mut watched = values.inspect(|value| value.hash(&mut hasher));
+        let result = self.inner.load(id, timestamp_ms, &mut watched);
+        self.recorder.note(|seen| seen.loaded.push((id, hasher.finish())));
+        result
     }
 
     fn lead(&mut self, epoch: Epoch, now: Time) -> Result<Vec<RecordValues>, ApplyFault> {

@@ -12,10 +12,16 @@ pub struct Counts {
     pub elections: u64,
     /// How often a node crashed.
     pub crashes: u64,
+    /// How often a node was stopped gracefully.
+    pub stops: u64,
+    /// How often the disk of a node failed.
+    pub disk_failures: u64,
     /// How often the network was cut.
     pub partitions: u64,
     /// How many proposals were acknowledged.
     pub commits: u64,
+    /// How often a state machine was replaced by a snapshot.
+    pub loads: u64,
 }
 
 impl std::ops::AddAssign for Counts {
@@ -23,8 +29,11 @@ impl std::ops::AddAssign for Counts {
         self.events += other.events;
         self.elections += other.elections;
         self.crashes += other.crashes;
+        self.stops += other.stops;
+        self.disk_failures += other.disk_failures;
         self.partitions += other.partitions;
         self.commits += other.commits;
+        self.loads += other.loads;
     }
 }
 
@@ -34,12 +43,16 @@ impl fmt::Display for Counts {
             events,
             elections,
             crashes,
+            stops,
+            disk_failures,
             partitions,
             commits,
+            loads,
         } = self;
         write!(
             f,
-            "{events} events, {elections} elections, {crashes} crashes, {partitions} partitions, {commits} commits"
+            "{events} events, {elections} elections, {crashes} crashes, {stops} stops, {disk_failures} disk failures, \
+             {partitions} partitions, {commits} commits, {loads} snapshot loads"
         )
     }
 }

@@ -8,18 +8,25 @@ use std::time::Duration;
 pub struct Settings {
     /// How many voters there are.
     pub voters: u32,
+    /// How many more nodes there are that do not vote.
+    pub observers: u32,
     /// For how long things go wrong. Then the network heals, all nodes are up, and the quorum has to make progress.
     pub duration: Duration,
     /// How long it may take until then.
     pub settle: Duration,
     /// The network.
     pub network: Faults,
-    /// The mean time between two crashes of any node; `None` for none.
+    /// The mean time between two ends of any node; `None` for none. Most are crashes; some nodes are stopped gracefully, and
+    /// the disk of some fails.
     pub crash_every: Option<Duration>,
     /// The longest time that a node stays down.
     pub down_max: Duration,
     /// The mean time between two changes of what is cut in the network; `None` for none.
     pub partition_every: Option<Duration>,
+    /// The mean time between two snapshots of any node; `None` for none.
+    pub snapshot_every: Option<Duration>,
+    /// How many of a thousand nodes have their first start later, with an empty disk.
+    pub late_per_mille: u64,
     /// The longest time that a round of the log thread takes.
     pub disk_max: Duration,
     /// The mean time between two proposals.
@@ -32,12 +39,15 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             voters: 3,
+            observers: 0,
             duration: Duration::from_secs(30),
             settle: Duration::from_secs(60),
             network: Faults::default(),
             crash_every: Some(Duration::from_secs(4)),
             down_max: Duration::from_secs(5),
             partition_every: Some(Duration::from_secs(3)),
+            snapshot_every: Some(Duration::from_secs(4)),
+            late_per_mille: 100,
             disk_max: Duration::from_millis(30),
             propose_every: Duration::from_millis(25),
             lie: None,
