@@ -63,6 +63,7 @@ pub const THEMES: &[Theme] = &[
     Theme::new("DISCOVERY", "Leader discovery and bootstrap servers", 9),
     Theme::new("RESTART", "Restart and persistence", 14),
     Theme::new("BOOTSTRAP", "First start, bootstrap snapshot, configuration", 14).waiting(&[]),
+    Theme::new("WIRE", "Message shapes by version", 13),
 ];
 
 /// The scenario files of a source tree by id, in order: everything under `crates/*/scenarios`.

@@ -7,6 +7,8 @@ mod outbound;
 mod response;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wire_theme_test;
 
 pub(crate) use answer::encode_answer;
 pub(crate) use inbound::{Echo, Origin, decode_request};

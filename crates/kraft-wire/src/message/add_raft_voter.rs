@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use uuid::Uuid;
 
-use crate::{Message, UnknownTags};
+use crate::{ErrorCode, Message, UnknownTags};
 
 /// The request of AddRaftVoter.
 #[derive(Clone, Debug, PartialEq, Message)]
@@ -54,4 +54,16 @@ pub struct AddRaftVoterResponse {
     pub error_message: Option<String>,
     /// Tagged fields of a newer peer.
     pub unknown_tags: UnknownTags,
+}
+
+impl AddRaftVoterResponse {
+    /// The answer with this outcome. An error without a text of its own carries the standard one, its name.
+    pub fn of(error: ErrorCode, message: Option<String>) -> Self {
+        let standard = || error.is_error().then(|| String::from(error.name()));
+        Self {
+            error_code: error.code(),
+            error_message: message.or_else(standard),
+            ..Self::default()
+        }
+    }
 }

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use uuid::Uuid;
 
-use crate::{Message, UnknownTags};
+use crate::{ErrorCode, Message, UnknownTags};
 
 /// The request of RemoveRaftVoter.
 #[derive(Clone, Debug, PartialEq, Message)]
@@ -33,4 +33,16 @@ pub struct RemoveRaftVoterResponse {
     pub error_message: Option<String>,
     /// Tagged fields of a newer peer.
     pub unknown_tags: UnknownTags,
+}
+
+impl RemoveRaftVoterResponse {
+    /// The answer with this outcome. An error without a text of its own carries the standard one, its name.
+    pub fn of(error: ErrorCode, message: Option<String>) -> Self {
+        let standard = || error.is_error().then(|| String::from(error.name()));
+        Self {
+            error_code: error.code(),
+            error_message: message.or_else(standard),
+            ..Self::default()
+        }
+    }
 }
