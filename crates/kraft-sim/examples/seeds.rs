@@ -8,7 +8,7 @@
 
 use kraft_sim::{
     checker::Fact,
-    sim::{Counts, Failure, Settings, Simulation},
+    sim::{Counts, Failure, Settings, Sight, Simulation},
 };
 use std::{
     collections::BTreeMap,
@@ -76,13 +76,15 @@ fn main() -> ExitCode {
 /// Prints what changes in the run of a seed: every fact but the states that are as they were.
 fn trace(seed: u64) -> ExitCode {
     let mut states = BTreeMap::new();
-    let run = Simulation::of_journals(seed, settings(seed)).with_witness(move |now, fact| {
-        let changed = match fact {
-            Fact::State { node, .. } => states.insert(*node, fact.clone()).as_ref() != Some(fact),
-            _ => true,
+    let run = Simulation::of_journals(seed, settings(seed)).with_witness(move |now, sight| {
+        let changed = match sight {
+            Sight::Fact(fact @ Fact::State { node, .. }) => {
+                states.insert(*node, fact.clone()).as_ref() != Some(fact)
+            }
+            Sight::Fact(_) | Sight::Request { .. } => true,
         };
         if changed {
-            println!("{:>10} us {fact:?}", now.0);
+            println!("{:>10} us {sight:?}", now.0);
         }
     });
     match run.run() {

@@ -143,7 +143,7 @@ impl Checker for CommittedStays {
                 epoch,
                 ..
             } => self.leads(*node, *epoch),
-            Fact::State { .. } | Fact::Stored { .. } | Fact::Crashed { .. } => Ok(()),
+            Fact::State { .. } | Fact::Stored { .. } | Fact::Crashed { .. } | Fact::Refused { .. } => Ok(()),
         }
     }
 

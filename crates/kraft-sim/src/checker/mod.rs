@@ -89,6 +89,13 @@ pub enum Fact {
         /// A digest of each of its records; none for a control batch.
         records: Vec<u64>,
     },
+    /// A client was told that its records were not taken, or that their fate is not known.
+    Refused {
+        /// By which node.
+        node: NodeId,
+        /// Why.
+        reason: String,
+    },
     /// A client was told that its records are committed.
     Acknowledged {
         /// The offset of the first record.

@@ -48,9 +48,11 @@ impl Checker for Monotonic {
                     Some(offset) => self.high_watermark(*node, *role, *epoch, *offset),
                 }
             }
-            Fact::Log { .. } | Fact::Applied { .. } | Fact::Loaded { .. } | Fact::Acknowledged { .. } => {
-                Ok(())
-            }
+            Fact::Log { .. }
+            | Fact::Applied { .. }
+            | Fact::Loaded { .. }
+            | Fact::Refused { .. }
+            | Fact::Acknowledged { .. } => Ok(()),
         }
     }
 }

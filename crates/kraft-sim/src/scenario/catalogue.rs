@@ -62,9 +62,31 @@ pub const THEMES: &[Theme] = &[
     Theme::new("FETCH", "Fetch", 12),
     Theme::new("DISCOVERY", "Leader discovery and bootstrap servers", 9),
     Theme::new("RESTART", "Restart and persistence", 14),
-    Theme::new("BOOTSTRAP", "First start, bootstrap snapshot, configuration", 14).waiting(&[]),
+    Theme::new("BOOTSTRAP", "First start, bootstrap snapshot, configuration", 14),
     Theme::new("WIRE", "Message shapes by version", 13),
+    Theme::new(
+        "SIM",
+        "Whole quorums: scenarios and invariants of the simulation",
+        20,
+    )
+    .waiting(&[
+        (1, FULL_SIMULATION),
+        (2, FULL_SIMULATION),
+        (9, FULL_SIMULATION),
+        (11, "the loss of a whole disk"),
+        (12, FULL_SIMULATION),
+        (13, FULL_SIMULATION),
+        (14, FULL_SIMULATION),
+        (15, FULL_SIMULATION),
+        (16, FULL_SIMULATION),
+        (17, FULL_SIMULATION),
+        (18, FULL_SIMULATION),
+        (19, FULL_SIMULATION),
+        (20, FULL_SIMULATION),
+    ]),
 ];
+
+const FULL_SIMULATION: &str = "the full simulation, with all invariants of the reference";
 
 /// The scenario files of a source tree by id, in order: everything under `crates/*/scenarios`.
 ///

@@ -68,6 +68,23 @@
 //!
 //! Requests also take `cluster=`, `listener=` and `partition=other`.
 //!
+//! # Clusters
+//!
+//! `cluster voters=3` starts the nodes B, C and D as whole engines over a network and disks in memory, where a message and a
+//! round of the log thread take a millisecond and nothing goes wrong that the scenario does not say; `observers=1` adds
+//! one that does not vote, `down` leaves all of them down, `dynamic` takes the voters from the bootstrap checkpoint, `seed=` draws other election timeouts.
+//!
+//! | command | what happens |
+//! | --- | --- |
+//! | `wait 500`, `wait leader`, `wait agreement` | time passes, until somebody leads and has committed something, or until all nodes that are up have the same log, all of it is committed and applied, and no client waits |
+//! | `propose records=3` | records for the leader, or `at=C` |
+//! | `cut B,C`, `cut from=B to=C,D`, `heal` | a group is cut off from the rest, or one way, or nothing is any more |
+//! | `crash B`, `stop B`, `start B`, `crash all` | nodes end without warning or gracefully, and start again |
+//! | `snapshot B`, `state` | B writes a snapshot; the state of all nodes |
+//!
+//! `leader` stands for the node that leads the newest epoch. Printed are roles, what is known to be committed, what clients are
+//! told, and all requests but Fetches. The checkers of the simulation watch.
+//!
 //! # Output
 //!
 //! Every action is one line, in the order in which the replica wants them. `(after #3)` stands behind what has to wait for
@@ -75,6 +92,7 @@
 //! the voter set in force. The replica's invariants are checked after each step.
 
 mod catalogue;
+mod cluster;
 mod command;
 mod model_log;
 pub mod names;
@@ -86,6 +104,7 @@ mod show;
 mod text;
 
 pub use catalogue::{NamedTest, THEMES, Theme, find, named_tests, report};
+use command::Command;
 pub use command::CommandError;
 pub use text::{Block, NoTitle, Scenario};
 
@@ -101,7 +120,7 @@ pub struct Run {
 /// A command that means nothing prints `error: …`: a scenario cannot expect that by accident, as rewriting refuses it.
 #[must_use]
 pub fn run(scenario: &Scenario) -> Run {
-    let mut stage = replica::Stage::new();
+    let mut stage = Stage::Replica(Box::new(replica::Stage::new()));
     let outputs = scenario
         .blocks()
         .map(|block| {
@@ -113,6 +132,42 @@ pub fn run(scenario: &Scenario) -> Run {
         })
         .collect();
     Run { outputs }
+}
+
+/// Where a scenario plays.
+enum Stage {
+    Replica(Box<replica::Stage>),
+    Cluster(Box<cluster::Cluster>),
+}
+
+impl Stage {
+    /// Carries a command out and returns what it printed.
+    fn run(&mut self, line: &str) -> Result<Vec<String>, CommandError> {
+        let command = Command::parse(line)?;
+        if command.name == "cluster" {
+            *self = Self::Cluster(Box::new(cluster::Cluster::new(&command)?));
+        } else {
+            let known = match self {
+                Self::Replica(stage) => stage.run(&command)?,
+                Self::Cluster(cluster) => cluster.run(&command)?,
+            };
+            if !known {
+                return Err(CommandError::new(format!(
+                    "there is no command `{}`",
+                    command.name
+                )));
+            }
+        }
+        command.finish()?;
+        let mut printed = match self {
+            Self::Replica(stage) => stage.take_lines(),
+            Self::Cluster(cluster) => cluster.take_lines(),
+        };
+        if printed.is_empty() {
+            printed.push("(nothing)".to_owned());
+        }
+        Ok(printed)
+    }
 }
 
 const ERROR: &str = "error: ";

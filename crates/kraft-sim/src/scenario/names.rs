@@ -64,6 +64,19 @@ pub fn key(text: &str) -> Result<ReplicaKey, CommandError> {
     }
 }
 
+/// The key of a replica in its own directory: `B@b`, and `12@d12` where letters have ended.
+#[must_use]
+pub fn own_key(id: NodeId) -> ReplicaKey {
+    let own = letter(id).map_or_else(
+        || NUMBER_DIRECTORY + u128::from(id.0.unsigned_abs()),
+        |letter| LETTER_DIRECTORY + u128::from(u32::from(letter.to_ascii_lowercase())),
+    );
+    ReplicaKey {
+        id,
+        directory_id: Some(Uuid::from_u128(own)),
+    }
+}
+
 /// The text of a node id.
 #[must_use]
 pub fn show_node(id: NodeId) -> String {
@@ -181,6 +194,8 @@ mod tests {
         for text in ["L", "B", "K", "B@b", "C@d9", "42@x", "none", "-2"] {
             assert_eq!(show_key(&key(text).expect("a name")), text);
         }
+        assert_eq!(key("B@b"), Ok(own_key(NodeId(1))));
+        assert_eq!(key("12@d12"), Ok(own_key(NodeId(12))));
         for text in ["", "BB", "@b", "B@", "B@B", "B@dx", "Z"] {
             assert!(key(text).is_err(), "{text} is no name");
         }

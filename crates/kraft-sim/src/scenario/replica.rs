@@ -59,11 +59,10 @@ impl Stage {
         }
     }
 
-    /// Carries a command out and returns what it printed.
-    pub(crate) fn run(&mut self, line: &str) -> Result<Vec<String>, CommandError> {
-        let command = Command::parse(line)?;
+    /// Carries a command out. Returns whether there is such a command.
+    pub(crate) fn run(&mut self, command: &Command) -> Result<bool, CommandError> {
         match command.name.as_str() {
-            "replica" => self.set_up(&command)?,
+            "replica" => self.set_up(command)?,
             "restart" => self.restart()?,
             "wait" => self.wait(command.word()?)?,
             "disk" => self.disk_follows = disk_mode(command.word()?)?,
@@ -73,20 +72,20 @@ impl Stage {
             "voters" => self.show_voters()?,
             "answer" | "fail" => {
                 let request = self.request(command.word()?)?;
-                let event = responses::event(&command, request, self)?;
+                let event = responses::event(command, request, self)?;
                 self.step(event)?;
             }
-            _ => {
-                let event = requests::event(&command, self)?;
-                self.step(event)?;
-            }
+            _ => match requests::event(command, self)? {
+                Some(event) => self.step(event)?,
+                None => return Ok(false),
+            },
         }
-        command.finish()?;
-        let mut printed = std::mem::take(&mut self.output);
-        if printed.is_empty() {
-            printed.push("(nothing)".to_owned());
-        }
-        Ok(printed)
+        Ok(true)
+    }
+
+    /// What was printed since the last call.
+    pub(crate) fn take_lines(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.output)
     }
 
     /// `replica`: sets up configuration and log directory, and starts.

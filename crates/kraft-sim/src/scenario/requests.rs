@@ -13,50 +13,52 @@ use kraft_core::{
 use std::time::Duration;
 use uuid::Uuid;
 
-pub(crate) fn event(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
-    match command.name.as_str() {
-        "vote" => vote(command, stage, false),
-        "pre-vote" => vote(command, stage, true),
-        "begin" => begin(command, stage),
-        "end" => end(command, stage),
-        "fetch" => fetch(command, stage),
-        "fetch-snapshot" => fetch_snapshot(command, stage),
-        "update-voter" => update_voter(command, stage),
-        "describe" => Ok(Event::ReceiveDescribeQuorum {
+/// The event that a command stands for, if it stands for one.
+pub(crate) fn event(command: &Command, stage: &mut Stage) -> Result<Option<Event>, CommandError> {
+    let event = match command.name.as_str() {
+        "vote" => vote(command, stage, false)?,
+        "pre-vote" => vote(command, stage, true)?,
+        "begin" => begin(command, stage)?,
+        "end" => end(command, stage)?,
+        "fetch" => fetch(command, stage)?,
+        "fetch-snapshot" => fetch_snapshot(command, stage)?,
+        "update-voter" => update_voter(command, stage)?,
+        "describe" => Event::ReceiveDescribeQuorum {
             context: context(command, stage)?,
-        }),
-        "leaderless" => Ok(Event::ReceiveLeaderlessEpoch {
+        },
+        "leaderless" => Event::ReceiveLeaderlessEpoch {
             epoch: command.need("epoch", command.epoch("epoch")?)?,
-        }),
-        "caller-gone" => Ok(Event::CallerGone {
+        },
+        "caller-gone" => Event::CallerGone {
             reply: ReplyId(command.need("reply", command.number("reply")?)?),
-        }),
-        "propose" => Ok(Event::Propose {
+        },
+        "propose" => Event::Propose {
             reply: stage.next_reply(),
             epoch: command.epoch("epoch")?,
             records: command.number("records")?.unwrap_or(1),
             bytes: command.number("bytes")?.unwrap_or(100),
             payload: stage.next_payload(),
-        }),
-        "resign" => Ok(Event::Resign {
+        },
+        "resign" => Event::Resign {
             epoch: command.need("epoch", command.epoch("epoch")?)?,
-        }),
-        "shutdown" => Ok(Event::Shutdown {
+        },
+        "shutdown" => Event::Shutdown {
             timeout: Duration::from_millis(command.number("timeout")?.unwrap_or(5000)),
-        }),
-        "storage-failed" => Ok(Event::StorageFailed),
-        "installed" => Ok(Event::SnapshotInstalled {
+        },
+        "storage-failed" => Event::StorageFailed,
+        "installed" => Event::SnapshotInstalled {
             snapshot: command.need("snapshot", command.pair("snapshot")?)?,
             control: command
                 .text("control")
                 .map(super::records::control_records)
                 .transpose()?
                 .unwrap_or_default(),
-        }),
-        "tick" => Ok(Event::Tick),
-        "timer" => timer(command.word()?),
-        other => Err(CommandError::new(format!("there is no command `{other}`"))),
-    }
+        },
+        "tick" => Event::Tick,
+        "timer" => timer(command.word()?)?,
+        _ => return Ok(None),
+    };
+    Ok(Some(event))
 }
 
 fn timer(name: &str) -> Result<Event, CommandError> {

@@ -142,7 +142,7 @@ pub(crate) fn election_state(election: &ElectionState) -> String {
     )
 }
 
-fn peer_request(body: &PeerRequest) -> String {
+pub(crate) fn peer_request(body: &PeerRequest) -> String {
     match body {
         PeerRequest::Vote {
             cluster_id: _,

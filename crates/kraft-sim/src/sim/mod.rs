@@ -23,6 +23,7 @@ mod settings;
 
 pub use journal::Journal;
 pub use network::Faults;
-pub use quorum::Simulation;
+pub(crate) use node::Node;
+pub use quorum::{Sight, Simulation};
 pub use report::{Counts, Failure};
 pub use settings::{Lie, Settings};

@@ -15,6 +15,8 @@ pub struct Faults {
     pub lost_per_mille: u64,
     /// How many arrive twice.
     pub duplicated_per_mille: u64,
+    /// Whether a node that is down refuses connections at once; otherwise requests to it run into their time-out.
+    pub refuses: bool,
 }
 
 impl Default for Faults {
@@ -24,6 +26,7 @@ impl Default for Faults {
             delay_max: Duration::from_millis(20),
             lost_per_mille: 20,
             duplicated_per_mille: 20,
+            refuses: true,
         }
     }
 }

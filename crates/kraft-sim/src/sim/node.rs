@@ -304,7 +304,14 @@ impl<S: StateMachine> Node<S> {
                 });
                 false
             }
-            Ok(Err(_)) | Err(oneshot::error::TryRecvError::Closed) => false,
+            Ok(Err(error)) => {
+                facts.push(Fact::Refused {
+                    node: self.id,
+                    reason: error.to_string(),
+                });
+                false
+            }
+            Err(oneshot::error::TryRecvError::Closed) => false,
             Err(oneshot::error::TryRecvError::Empty) => true,
         });
         facts
@@ -416,6 +423,26 @@ impl<S: StateMachine> Node<S> {
         self.running
             .as_ref()
             .is_some_and(|running| running.engine.replica().role() == kraft_core::RoleName::Leader)
+    }
+
+    /// Whether somebody waits for the outcome of a proposal.
+    pub(crate) fn has_clients(&self) -> bool {
+        self.running
+            .as_ref()
+            .is_some_and(|running| !running.clients.is_empty())
+    }
+
+    /// The state machine, while the node is up.
+    pub(crate) fn machine(&self) -> Option<&S> {
+        self.running
+            .as_ref()
+            .map(|running| running.engine.machine().inner())
+    }
+
+    /// The core and its log, while the node is up.
+    pub(crate) fn replica(&self) -> Option<(&kraft_core::Replica, &kraft_log::LogIndex)> {
+        let running = self.running.as_ref()?;
+        Some((running.engine.replica(), running.engine.log()))
     }
 
     /// The high watermark that the node knows.

@@ -9,11 +9,14 @@ use super::{
     rng::Rng,
     settings::{Lie, Settings},
 };
-use crate::checker::{self, Checker, Fact, Violation};
+use crate::{
+    checker::{self, Checker, Fact, Violation},
+    scenario::names,
+};
 use bytes::Bytes;
 use kraft_core::{
-    Config, Endpoint, Endpoints, Event, Instant, NodeId, ReplicaKey, RequestFault, RoleName, SnapshotId,
-    StateMachine, SupportedVersions, Time, VoterNode, VoterSet,
+    Config, Endpoint, Endpoints, Event, Instant, NodeId, PeerRequest, ReplicaKey, RequestFault, RoleName,
+    SnapshotId, StateMachine, SupportedVersions, Time, VoterNode, VoterSet,
 };
 use kraft_fs::{FileSystem as _, MemFs};
 use kraft_snapshot::{SnapshotHeader, SnapshotWriter};
@@ -24,10 +27,8 @@ use kraft_transport::{
 };
 use kraft_wire::{Message as _, message::VoteResponse};
 use std::{path::Path, sync::Arc, time::Duration};
-use uuid::Uuid;
 
 const LISTENER: &str = "CONTROLLER";
-const PORT: u16 = 9093;
 
 /// A quorum in virtual time.
 pub struct Simulation<S: StateMachine> {
@@ -59,8 +60,24 @@ enum Phase {
     Silence,
 }
 
-/// Somebody who is told every fact, with its moment.
-type Witness = Box<dyn FnMut(Instant, &Fact)>;
+/// Somebody who is told everything that can be seen, with its moment.
+type Witness = Box<dyn FnMut(Instant, Sight<'_>)>;
+
+/// Something that can be seen.
+#[derive(Debug, Clone, Copy)]
+pub enum Sight<'a> {
+    /// What the checkers are told.
+    Fact(&'a Fact),
+    /// A request sets out.
+    Request {
+        /// From this node.
+        from: NodeId,
+        /// To the node that listens there.
+        to: &'a Endpoint,
+        /// With this content.
+        body: &'a PeerRequest,
+    },
+}
 
 /// Something that happens at a moment.
 enum Happening {
@@ -127,7 +144,7 @@ impl<S: StateMachine> Simulation<S> {
         let ids: Vec<NodeId> = (1..=settings.voters + settings.observers)
             .map(|id| NodeId(id.cast_signed()))
             .collect();
-        let dynamic = rng.chance(500);
+        let dynamic = settings.dynamic_voters.unwrap_or_else(|| rng.chance(500));
         let (voting, _) = ids.split_at(settings.voters as usize);
         let voters: VoterSet = voting.iter().map(|id| voter(*id, dynamic)).collect();
         let nodes: Vec<Node<S>> = ids
@@ -163,11 +180,60 @@ impl<S: StateMachine> Simulation<S> {
         self
     }
 
-    /// Tells every fact to somebody, before the checkers judge it.
+    /// Shows somebody everything that can be seen, facts before the checkers judge them.
     #[must_use]
-    pub fn with_witness(mut self, witness: impl FnMut(Instant, &Fact) + 'static) -> Self {
+    pub fn with_witness(mut self, witness: impl FnMut(Instant, Sight<'_>) + 'static) -> Self {
         self.witness = Some(Box::new(witness));
         self
+    }
+
+    /// Starts all nodes, for somebody who decides himself what happens.
+    pub(crate) fn start_all(&mut self) -> Result<(), Violation> {
+        (0..self.nodes.len()).try_for_each(|node| self.start(node))
+    }
+
+    /// Lets time pass until a moment, or until something is so.
+    pub(crate) fn pass(&mut self, time: Duration, done: impl Fn(&Self) -> bool) -> Result<(), Violation> {
+        let end = self.now.after(time);
+        self.play_until(end, done)
+    }
+
+    pub(crate) fn now(&self) -> Instant {
+        self.now
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node<S>] {
+        &self.nodes
+    }
+
+    pub(crate) fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+
+    /// Ends a node without warning, for good until it is started.
+    pub(crate) fn kill(&mut self, node: usize) -> Result<(), Violation> {
+        self.nodes[node].crash(&mut self.rng, None);
+        let id = self.nodes[node].id;
+        self.observe(&Fact::Crashed { node: id })
+    }
+
+    /// Asks a node to end gracefully.
+    pub(crate) fn stop(&mut self, node: usize) -> Result<(), Violation> {
+        self.nodes[node].stop(self.now);
+        self.turn(node)
+    }
+
+    /// Has a node write a snapshot.
+    pub(crate) fn snapshot(&mut self, node: usize) -> Result<(), Violation> {
+        self.nodes[node].snapshot(self.now);
+        self.turn(node)
+    }
+
+    /// Proposes a record at a node.
+    pub(crate) fn propose_at(&mut self, node: usize) -> Result<(), Violation> {
+        let record = self.next_record();
+        self.nodes[node].propose(vec![record], self.now);
+        self.turn(node)
     }
 
     /// Runs to the end.
@@ -244,8 +310,10 @@ impl<S: StateMachine> Simulation<S> {
         Ok(())
     }
 
-    fn all_agree(&self) -> bool {
-        let mut marks = self.nodes.iter().map(Node::high_watermark);
+    /// Whether all nodes that are up know the same high watermark.
+    pub(crate) fn all_agree(&self) -> bool {
+        let up = self.nodes.iter().filter(|node| node.is_up());
+        let mut marks = up.map(Node::high_watermark);
         let first = marks.next().flatten();
         first.is_some() && marks.all(|mark| mark == first)
     }
@@ -337,10 +405,16 @@ impl<S: StateMachine> Simulation<S> {
         self.nodes.iter().position(|node| node.id == id)
     }
 
-    /// A request arrives. A node that is down refuses the connection.
+    /// A request arrives.
     fn request(&mut self, to: usize, body: Bytes, asker: Asker) -> Result<(), Violation> {
         if !self.nodes[to].is_up() {
-            self.fail(asker, Duration::from_millis(1));
+            let refused = self.settings.network.refuses;
+            let after = if refused {
+                Duration::from_millis(1)
+            } else {
+                REQUEST_TIMEOUT
+            };
+            self.fail(asker, after);
             return Ok(());
         }
         let (sender, reply) = oneshot::channel();
@@ -435,6 +509,9 @@ impl<S: StateMachine> Simulation<S> {
         self.led[node] = None;
         let id = self.nodes[node].id;
         self.observe(&Fact::Crashed { node: id })?;
+        if self.settings.down_max.is_zero() {
+            return Ok(());
+        }
         let down = u64::try_from(self.settings.down_max.as_micros()).unwrap_or(u64::MAX);
         let back = Duration::from_micros(self.rng.between(1, down));
         self.agenda.enter(self.now.after(back), Happening::Start { node });
@@ -445,7 +522,7 @@ impl<S: StateMachine> Simulation<S> {
         usize::try_from(self.rng.below(self.nodes.len() as u64)).expect("few nodes")
     }
 
-    fn start(&mut self, node: usize) -> Result<(), Violation> {
+    pub(crate) fn start(&mut self, node: usize) -> Result<(), Violation> {
         let machine = (self.machine)();
         let now = self.time();
         let fact = self.nodes[node]
@@ -535,6 +612,14 @@ impl<S: StateMachine> Simulation<S> {
     }
 
     fn send(&mut self, from: usize, request: OutboundRequest) {
+        if let Some(witness) = &mut self.witness {
+            let sight = Sight::Request {
+                from: self.nodes[from].id,
+                to: &request.endpoint,
+                body: &request.body,
+            };
+            witness(self.now, sight);
+        }
         let api = PeerApi::of(&request.body);
         let asker = Asker {
             node: self.nodes[from].id,
@@ -599,6 +684,7 @@ impl<S: StateMachine> Simulation<S> {
             }
             Fact::State { .. }
             | Fact::Stored { .. }
+            | Fact::Refused { .. }
             | Fact::Log { .. }
             | Fact::Applied { .. }
             | Fact::Crashed { .. } => {}
@@ -607,7 +693,7 @@ impl<S: StateMachine> Simulation<S> {
 
     fn observe(&mut self, fact: &Fact) -> Result<(), Violation> {
         if let Some(witness) = &mut self.witness {
-            witness(self.now, fact);
+            witness(self.now, Sight::Fact(fact));
         }
         self.checkers
             .iter_mut()
@@ -631,31 +717,17 @@ fn granted(body: &Bytes, version: i16) -> Bytes {
 }
 
 fn host(id: NodeId) -> String {
-    format!("node{id}")
-}
-
-fn endpoint(id: NodeId) -> Endpoint {
-    Endpoint {
-        host: host(id),
-        port: PORT,
-    }
-}
-
-fn key(id: NodeId) -> ReplicaKey {
-    ReplicaKey::new(
-        id,
-        Uuid::from_u128(0x6b72_6166_7400 + u128::from(id.0.unsigned_abs())),
-    )
+    names::endpoint(id).host
 }
 
 fn voter(id: NodeId, dynamic: bool) -> VoterNode {
     VoterNode {
         key: if dynamic {
-            key(id)
+            names::own_key(id)
         } else {
             ReplicaKey::without_directory(id)
         },
-        endpoints: Endpoints::single(LISTENER, endpoint(id)),
+        endpoints: Endpoints::single(LISTENER, names::endpoint(id)),
         kraft_versions: SupportedVersions {
             min: 0,
             max: i16::from(dynamic),
@@ -665,9 +737,9 @@ fn voter(id: NodeId, dynamic: bool) -> VoterNode {
 
 fn config(id: NodeId, voters: &VoterSet, dynamic: bool, seed: u64) -> Config {
     Config {
-        local: key(id),
+        local: names::own_key(id),
         cluster_id: "simulated".to_owned(),
-        listeners: Endpoints::single(LISTENER, endpoint(id)),
+        listeners: Endpoints::single(LISTENER, names::endpoint(id)),
         default_listener: LISTENER.to_owned(),
         static_voters: if dynamic {
             VoterSet::default()
@@ -675,7 +747,7 @@ fn config(id: NodeId, voters: &VoterSet, dynamic: bool, seed: u64) -> Config {
             voters.clone()
         },
         bootstrap_servers: if dynamic {
-            voters.ids().map(endpoint).collect()
+            voters.ids().map(names::endpoint).collect()
         } else {
             Vec::new()
         },

@@ -46,6 +46,10 @@ impl<S> Recorded<S> {
     pub(crate) fn new(inner: S, recorder: Recorder) -> Self {
         Self { inner, recorder }
     }
+
+    pub(crate) fn inner(&self) -> &S {
+        &self.inner
+    }
 }
 
 fn digest(value: &[u8]) -> u64 {

@@ -10,6 +10,9 @@ pub struct Settings {
     pub voters: u32,
     /// How many more nodes there are that do not vote.
     pub observers: u32,
+    /// Whether the voters come from the bootstrap checkpoint, with kraft.version 1, or from the configuration. The seed decides
+    /// if nothing is said.
+    pub dynamic_voters: Option<bool>,
     /// For how long things go wrong. Then the network heals, all nodes are up, and the quorum has to make progress.
     pub duration: Duration,
     /// How long it may take until then.
@@ -19,7 +22,7 @@ pub struct Settings {
     /// The mean time between two ends of any node; `None` for none. Most are crashes; some nodes are stopped gracefully, and
     /// the disk of some fails.
     pub crash_every: Option<Duration>,
-    /// The longest time that a node stays down.
+    /// The longest time that a node stays down; zero: until somebody starts it.
     pub down_max: Duration,
     /// The mean time between two changes of what is cut in the network; `None` for none.
     pub partition_every: Option<Duration>,
@@ -40,6 +43,7 @@ impl Default for Settings {
         Self {
             voters: 3,
             observers: 0,
+            dynamic_voters: None,
             duration: Duration::from_secs(30),
             settle: Duration::from_secs(60),
             network: Faults::default(),
@@ -51,6 +55,28 @@ impl Default for Settings {
             disk_max: Duration::from_millis(30),
             propose_every: Duration::from_millis(25),
             lie: None,
+        }
+    }
+}
+
+impl Settings {
+    /// A world in which nothing goes wrong by itself, for somebody who decides himself what happens.
+    pub(crate) fn quiet() -> Self {
+        Self {
+            network: Faults {
+                delay_min: Duration::from_millis(1),
+                delay_max: Duration::from_millis(1),
+                lost_per_mille: 0,
+                duplicated_per_mille: 0,
+                refuses: false,
+            },
+            crash_every: None,
+            down_max: Duration::ZERO,
+            partition_every: None,
+            snapshot_every: None,
+            late_per_mille: 0,
+            disk_max: Duration::from_millis(1),
+            ..Self::default()
         }
     }
 }
