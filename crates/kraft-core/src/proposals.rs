@@ -76,10 +76,11 @@ impl Proposals {
         }
     }
 
-    /// A batch was fetched and appended. If it is a proposal's own, which offset and epoch prove, the proposal is back.
+    /// A batch was fetched and appended. If it is a proposal's own, which offsets and epoch prove, the proposal is back.
     pub(crate) fn appended(&mut self, batch: &BatchInfo) {
         for open in &mut self.open {
-            if open.proposal.base == batch.base && open.proposal.epoch == batch.epoch {
+            let proposal = &open.proposal;
+            if (proposal.epoch, proposal.base, proposal.last) == (batch.epoch, batch.base, batch.last) {
                 open.cut = false;
             }
         }
@@ -148,10 +149,10 @@ mod tests {
         proposals
     }
 
-    fn batch(base: i64, epoch: i32) -> BatchInfo {
+    fn batch(base: i64, last: i64, epoch: i32) -> BatchInfo {
         BatchInfo {
             base,
-            last: base,
+            last,
             epoch: Epoch(epoch),
             bytes: 1,
             control: None,
@@ -173,7 +174,7 @@ mod tests {
     fn a_proposal_is_lost_once_something_else_is_committed_in_its_place() {
         let mut proposals = proposals();
         proposals.truncated(6);
-        proposals.appended(&batch(5, 2));
+        proposals.appended(&batch(5, 5, 2));
         assert_eq!(
             proposals.take_decided(5),
             Some((ReplyId(1), ProposalOutcome::Committed))
@@ -186,11 +187,27 @@ mod tests {
     }
 
     #[test]
+    fn another_batch_at_the_offset_of_a_proposal_is_not_the_proposal() {
+        let mut proposals = proposals();
+        proposals.truncated(5);
+        proposals.appended(&batch(5, 5, 1));
+        assert_eq!(proposals.in_log().count(), 1);
+        assert_eq!(
+            proposals.take_decided(6),
+            Some((ReplyId(1), ProposalOutcome::Committed))
+        );
+        assert_eq!(
+            proposals.take_decided(6),
+            Some((ReplyId(2), ProposalOutcome::KnownLost))
+        );
+    }
+
+    #[test]
     fn what_was_cut_off_may_come_back() {
         let mut proposals = proposals();
         proposals.truncated(3);
-        proposals.appended(&batch(3, 1));
-        proposals.appended(&batch(5, 1));
+        proposals.appended(&batch(3, 4, 1));
+        proposals.appended(&batch(5, 7, 1));
         assert_eq!(proposals.in_log().count(), 2);
         assert_eq!(
             proposals.take_decided(8),

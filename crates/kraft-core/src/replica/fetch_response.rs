@@ -135,10 +135,7 @@ impl Replica {
         if exists {
             return true;
         }
-        let brings_on = id.end_offset > last_offset
-            || id.epoch > last_epoch
-            || (id.end_offset == last_offset && id.epoch != last_epoch);
-        if !brings_on || id.end_offset < self.committed {
+        if !self.brings_on(id, turn.end) {
             return false;
         }
         let Role::Follower(follower) = &mut self.role else {
@@ -157,6 +154,14 @@ impl Replica {
             });
         }
         true
+    }
+
+    /// Whether a snapshot has something that a log with this end lacks, and lacks nothing that is known to be committed.
+    pub(super) fn brings_on(&self, id: SnapshotId, end: LogEnd) -> bool {
+        let is_ahead = id.end_offset > end.last_offset
+            || id.epoch > end.last_epoch
+            || (id.end_offset == end.last_offset && id.epoch != end.last_epoch);
+        is_ahead && id.end_offset >= self.committed
     }
 
     fn append_fetched(&mut self, records: FetchedRecords, high_watermark: i64, turn: &mut Turn<'_>) -> bool {

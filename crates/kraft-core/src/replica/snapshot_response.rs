@@ -38,8 +38,9 @@ impl Replica {
         } else if answer.error == ErrorCode::SnapshotNotFound
             || chunk.snapshot.end_offset < 0
             || chunk.snapshot.epoch < Epoch(0)
+            || self.has_overtaken(turn)
         {
-            // The leader has a newer one by now, which the next Fetch will name.
+            // The leader has a newer one by now, which the next Fetch will name, or we have come further without it.
             self.abandon_download(turn);
             self.leader_has_answered(turn);
             Some(true)
@@ -56,6 +57,17 @@ impl Replica {
         if let Some(success) = success {
             self.connections.finish(answer.request, success, turn.mono());
         }
+    }
+
+    /// Whether our log has grown beyond the snapshot that is being fetched: a Fetch by way of a bootstrap server, while the
+    /// leader did not answer, may have brought records. To install it now would take away what is committed.
+    fn has_overtaken(&self, turn: &Turn<'_>) -> bool {
+        let Role::Follower(follower) = &self.role else {
+            return false;
+        };
+        follower
+            .download
+            .is_some_and(|download| !self.brings_on(download.snapshot, turn.end))
     }
 
     /// Stores a piece that continues the download; with the last one the snapshot takes the place of the log. Anything

@@ -1,6 +1,6 @@
 //! A log that is only its index: what the replica sees of it, and what a crash leaves.
 
-use crate::settings::static_voters;
+use crate::settings::{dynamic_voters, static_voters};
 use kraft_core::{
     BatchInfo, ControlRecord, DiskOp, ElectionState, Epoch, Instant, LogEnd, LogOffsetMetadata, LogView,
     Recovered, SnapshotId, Ticket,
@@ -13,6 +13,16 @@ pub(crate) struct Snapshot {
     pub(crate) size: u64,
     pub(crate) control: Vec<ControlRecord>,
     complete: bool,
+}
+
+impl Snapshot {
+    pub(crate) fn new(size: u64, control: Vec<ControlRecord>) -> Self {
+        Self {
+            size,
+            control,
+            complete: false,
+        }
+    }
 }
 
 /// What a log directory holds.
@@ -57,6 +67,20 @@ impl Directory {
             bytes: 1,
             control: Some(vec![ControlRecord::Voters(static_voters(voters))]),
         });
+    }
+
+    /// The checkpoint that a directory is formatted with for these voters.
+    pub(crate) fn bootstrap(&mut self, voters: &[i32]) {
+        let control = vec![
+            ControlRecord::KRaftVersion(1),
+            ControlRecord::Voters(dynamic_voters(voters)),
+        ];
+        let snapshot = Snapshot {
+            size: 100,
+            control,
+            complete: true,
+        };
+        self.snapshots.insert((Epoch(0), 0), snapshot);
     }
 
     fn enter(&mut self, epoch: Epoch, start: i64) {
@@ -147,7 +171,16 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    pub(crate) fn open(directory: Directory) -> Self {
+    /// Opens a directory. A snapshot ahead of the log is a full truncation that a crash interrupted; it is completed.
+    pub(crate) fn open(mut directory: Directory) -> Self {
+        let newest = directory.ids().next_back();
+        let newest_epoch = directory.epochs.last_key_value().map(|(epoch, _)| *epoch);
+        let ahead = |id: &SnapshotId| {
+            id.end_offset > directory.end_offset() || id.epoch > newest_epoch.unwrap_or(id.epoch)
+        };
+        if let Some(id) = newest.filter(ahead) {
+            directory.replace(id);
+        }
         Self {
             flushed_end: directory.end_offset(),
             durable: directory.clone(),

@@ -497,3 +497,66 @@ fn a_resignation_during_an_installation_is_followed_by_a_campaign_after_it() {
     node.begin(3, 6);
     assert_eq!(node.replica.role(), RoleName::Follower);
 }
+
+#[test]
+fn a_download_that_the_log_has_overtaken_is_given_up() {
+    let mut hasty = config(1, &[1, 2, 3]);
+    hasty.request_timeout = Duration::from_millis(1000);
+    let (mut node, _) = Node::open(hasty, stored(5, Some(2), None));
+    node.flush();
+    let id = SnapshotId {
+        end_offset: 5,
+        epoch: Epoch(5),
+    };
+    node.answer_fetch(
+        2,
+        None,
+        5,
+        Fetched {
+            snapshot: Some(id),
+            ..Fetched::default()
+        },
+    );
+    let first = node.newest_request();
+    // The leader does not answer in time, a bootstrap server is asked, and it is the leader that answers there.
+    node.wait(1000);
+    assert_ne!(node.newest_request(), first);
+    node.answer_fetch(
+        2,
+        None,
+        5,
+        Fetched {
+            records: batch(0, 9, 5),
+            high_watermark: 10,
+            ..Fetched::default()
+        },
+    );
+    assert_eq!(node.replica.high_watermark(), Some(10));
+    let (request, _, body) = node.sent.last().expect("a request").clone();
+    assert!(matches!(body, PeerRequest::FetchSnapshot { .. }), "{body:?}");
+    let out = node.step(Event::ReceiveFetchSnapshotResponse {
+        answer: AnswerContext {
+            request,
+            top_level: ErrorCode::None,
+            partition: PartitionMatch::Metadata,
+            error: ErrorCode::None,
+            leader: Some(NodeId(2)),
+            leader_endpoint: None,
+        },
+        from: key(2),
+        leader_epoch: Epoch(5),
+        snapshot: id,
+        size: 8,
+        position: 0,
+        bytes: 8,
+        payload: PayloadId(1),
+    });
+    assert!(out.contains(&Action::AbandonSnapshot { snapshot: id }), "{out:?}");
+    assert!(
+        out.contains(&Action::Discard {
+            payload: PayloadId(1)
+        }),
+        "{out:?}"
+    );
+    assert_eq!(node.disk.end().last_offset, 10);
+}

@@ -3,4 +3,8 @@
 
 mod disk;
 mod edges;
+mod hostile;
+mod messages;
+mod quorum;
 mod settings;
+mod splitmix;

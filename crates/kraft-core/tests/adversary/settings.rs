@@ -25,6 +25,16 @@ pub(crate) fn endpoints(id: i32) -> Endpoints {
     Endpoints::single(LISTENER, endpoint(id))
 }
 
+/// Voters with directories, as records name them.
+pub(crate) fn dynamic_voters(ids: &[i32]) -> VoterSet {
+    let voter = |id: &i32| VoterNode {
+        key: key(*id),
+        endpoints: endpoints(*id),
+        kraft_versions: SupportedVersions { min: 0, max: 1 },
+    };
+    ids.iter().map(voter).collect()
+}
+
 /// Voters as `controller.quorum.voters` names them.
 pub(crate) fn static_voters(ids: &[i32]) -> VoterSet {
     let voter = |id: &i32| VoterNode {
