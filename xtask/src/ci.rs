@@ -23,6 +23,23 @@ type Part = fn(&'static str) -> Outcome;
 /// therefore one set of build artefacts, those from the simulation on share the release build.
 const PARTS: &[(&str, Part)] = &[
     ("format", |name| cargo(name, &["fmt", "--all", "--check"], 2)),
+    ("format of probe", |name| {
+        cargo(
+            name,
+            &["fmt", "--check", "--manifest-path", "probe/Cargo.toml"],
+            2,
+        )
+    }),
+    ("format of bench", |name| {
+        cargo(
+            name,
+            &["fmt", "--check", "--manifest-path", "bench/Cargo.toml"],
+            2,
+        )
+    }),
+    ("format of fuzz", |name| {
+        cargo(name, &["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"], 2)
+    }),
     ("policy", |name| {
         part::check(
             name,
@@ -55,7 +72,7 @@ const PARTS: &[(&str, Part)] = &[
     }),
     ("docs", docs),
     ("tests", |name| {
-        cargo(name, &["test", "--locked", "--workspace"], 30)
+        cargo(name, &["test", "--locked", "--workspace", "--no-fail-fast"], 30)
     }),
     ("release build", |name| {
         cargo(name, &["build", "--locked", "--release", "-p", "kraft-cli"], 15)

@@ -14,9 +14,13 @@ pub(crate) fn run() -> bool {
         "--workspace",
         "--all-targets",
     ];
+    let of = |manifest| workspace::cargo(&["fmt", "--manifest-path", manifest]);
     let outcomes = [
         part::command("clippy --fix", workspace::cargo(&clippy), limit),
         part::command("format", workspace::cargo(&["fmt", "--all"]), limit),
+        part::command("format of probe", of("probe/Cargo.toml"), limit),
+        part::command("format of bench", of("bench/Cargo.toml"), limit),
+        part::command("format of fuzz", of("fuzz/Cargo.toml"), limit),
     ];
     part::summarise(&outcomes)
 }

@@ -1,6 +1,7 @@
 //! Developer commands of the workspace: `cargo xtask ci` is what CI runs and never writes to the sources,
 //! `cargo xtask fix` rewrites what a tool can put right.
 
+mod bench;
 mod ci;
 mod fix;
 mod footprint;
@@ -44,6 +45,8 @@ enum Command {
         #[arg(long)]
         keep: bool,
     },
+    /// The codec against an independent one, and its benchmarks
+    Bench,
     /// Every decoder under random bytes, longer than the tests do it
     Fuzz {
         /// How long each target runs
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Command::Ci { only } => ci::run(&only),
         Command::Fix => fix::run(),
         Command::Interop { short, only, keep } => interop::run(interop::Options { short, only, keep }),
+        Command::Bench => bench::run(),
         Command::Fuzz { seconds } => fuzz::run(seconds),
         Command::Sim { seeds, first } => sim::run(first, seeds),
     };

@@ -101,6 +101,29 @@ fn kraft_goes_on_where_kafka_left_off() {
     }
 }
 
+/// Kafka up to 4.3 formatted a file beside the partition's directory, and a directory may have no checkpoint at all.
+#[test]
+fn a_cluster_starts_from_an_old_format_too() {
+    let checkpoint = "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint";
+    for (to, level) in [(Some("bootstrap.checkpoint"), 25), (None, 33)] {
+        let folder = tempfile::tempdir().unwrap();
+        unpack("formatted-static-4.0-IV3", folder.path());
+        match to {
+            Some(name) => fs::rename(folder.path().join(checkpoint), folder.path().join(name)).unwrap(),
+            None => fs::remove_file(folder.path().join(checkpoint)).unwrap(),
+        }
+        let (mut node, port) = start(&configure(folder.path(), Voters::Static), "old format");
+        describe(port, "old format");
+        stop(&mut node, "old format");
+        let mut dump = Command::new(KRAFT);
+        dump.args(["dump", "--records"])
+            .arg(folder.path().join("__cluster_metadata-0"));
+        let printed = String::from_utf8(dump.output().unwrap().stdout).unwrap();
+        let expected = format!("{{\"name\":\"metadata.version\",\"featureLevel\":{level}}}");
+        assert!(printed.contains(&expected), "{expected} in {printed}");
+    }
+}
+
 /// The archive holds the content of `log.dirs`, in a folder or not.
 fn unpack(name: &str, folder: &Path) {
     let archive = format!("{DIRECTORIES}/{name}.tar.gz");

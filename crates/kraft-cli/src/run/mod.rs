@@ -1,5 +1,6 @@
 //! `kraft run`: one controller from Kafka's own `server.properties`, as `kafka-server-start`.
 
+mod bootstrap;
 mod node;
 mod registrar;
 

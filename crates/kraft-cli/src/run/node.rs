@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io::Write;
 use std::time::Duration;
 
-use kraft_core::Endpoints;
+use kraft_core::{Endpoints, SnapshotId, StateMachine};
 use kraft_fs::{DirLock, RealFs};
 use kraft_log::directory_check::CheckedDirectories;
 use kraft_log::{LogOptions, METADATA_PARTITION_DIR};
@@ -17,6 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 use uuid::Uuid;
 
+use super::bootstrap;
 use super::registrar::Registrar;
 
 /// Runs until a signal says stop or the node ends by itself.
@@ -30,10 +31,7 @@ pub(super) async fn run(
     // Before the node starts, so that a signal in between is not the end of the process.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let machine = MetadataMachine::new(MetadataSettings {
-        min_insync_replicas: config.min_insync_replicas,
-        max_idle_interval: config.metadata_log.max_idle_interval,
-    });
+    let machine = machine(config)?;
     let handle = node::start(node_config(config, directories, lock, seed), machine).await?;
     say_ready(config, &handle)?;
     let endpoints = advertised(config, &handle);
@@ -45,6 +43,17 @@ pub(super) async fn run(
     };
     registrar.abort();
     outcome
+}
+
+/// The machine of an empty log, with the records that a cluster starts with where the zero checkpoint has none.
+fn machine(config: &ServerConfig) -> Result<MetadataMachine, Box<dyn Error>> {
+    let mut machine = MetadataMachine::new(MetadataSettings {
+        min_insync_replicas: config.min_insync_replicas,
+        max_idle_interval: config.metadata_log.max_idle_interval,
+    });
+    let values = bootstrap::values(&config.metadata_log_dir)?;
+    machine.load(SnapshotId::BOOTSTRAP, 0, &mut values.iter().map(Vec::as_slice))?;
+    Ok(machine)
 }
 
 async fn stop(handle: &Handle<MetadataMachine>, why: &str) -> Result<(), Box<dyn Error>> {

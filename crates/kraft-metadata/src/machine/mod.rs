@@ -125,7 +125,11 @@ impl StateMachine for MetadataMachine {
         values: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<(), ApplyFault> {
         if id == SnapshotId::BOOTSTRAP {
-            self.bootstrap = values.map(<[u8]>::to_vec).collect();
+            let values: Vec<_> = values.map(<[u8]>::to_vec).collect();
+            // Up to Kafka 4.3 this checkpoint held control records only, beside a file of its own for the others.
+            if !values.is_empty() {
+                self.bootstrap = values;
+            }
             return Ok(());
         }
         let mut next = Replay::empty();
