@@ -27,6 +27,7 @@ use crate::{
     timer::Timer,
 };
 use alloc::vec::Vec;
+use core::time::Duration;
 
 impl Replica {
     /// Starts a replica from what storage found, in the role that follows from it.
@@ -46,6 +47,7 @@ impl Replica {
         if config.local.directory_id.is_none_or(|id| id.is_nil()) {
             return Err(OpenError::NoDirectoryId(config.local.id));
         }
+        let config = with_timers_that_move(config);
         let (bootstrap, bootstrap_endpoints) = bootstrap_servers(&config)?;
         let control = control_state(&config, &recovered)?;
         let mut turn = Turn::new(log, now, out);
@@ -179,6 +181,17 @@ impl Replica {
             | Role::Resigned(_) => {}
         }
     }
+}
+
+/// Kafka accepts timers of 0. One that is due in the very moment in which it is set would make a tick follow a tick
+/// without any time between them.
+fn with_timers_that_move(mut config: Config) -> Config {
+    const SHORTEST: Duration = Duration::from_millis(1);
+    config.election_timeout = config.election_timeout.max(SHORTEST);
+    config.request_timeout = config.request_timeout.max(SHORTEST);
+    // Half of it is the period of the leader's announcements.
+    config.fetch_timeout = config.fetch_timeout.max(SHORTEST * 2);
+    config
 }
 
 /// Whom to ask for the leader: the bootstrap servers under ids from -2 down, else the other static voters.

@@ -284,7 +284,7 @@ fn a_campaign_behind_a_truncation_does_not_name_what_was_cut() {
         "{out:?}"
     );
     node.flush();
-    node.wait(1);
+    node.wait(2);
     let ends: Vec<_> = node
         .sent
         .iter()
@@ -559,4 +559,37 @@ fn a_download_that_the_log_has_overtaken_is_given_up() {
         "{out:?}"
     );
     assert_eq!(node.disk.end().last_offset, 10);
+}
+
+#[test]
+fn timers_of_zero_do_not_make_time_stand_still() {
+    for voters in [&[1][..], &[1, 2, 3], &[2, 3]] {
+        let mut hasty = config(1, voters);
+        for timer in [
+            &mut hasty.election_timeout,
+            &mut hasty.fetch_timeout,
+            &mut hasty.election_backoff_max,
+            &mut hasty.request_timeout,
+            &mut hasty.retry_backoff,
+        ] {
+            *timer = Duration::ZERO;
+        }
+        hasty.bootstrap_servers = vec![endpoint(2)];
+        let (mut node, _) = Node::open(hasty, Directory::default());
+        for round in 0..200 {
+            let deadline = node.replica.next_deadline();
+            let late = deadline.is_none_or(|deadline| deadline > node.now.mono);
+            assert!(late, "{voters:?}: {deadline:?} in {:?}", node.replica.role());
+            let Some(deadline) = deadline else {
+                break;
+            };
+            node.now.mono = deadline;
+            node.step(Event::Tick);
+            node.flush();
+            if round == 100 && voters.len() > 1 {
+                let epoch = node.replica.epoch().0 + 1;
+                node.begin(2, epoch);
+            }
+        }
+    }
 }
