@@ -15,8 +15,7 @@ const LIMIT: Duration = Duration::from_secs(40);
 
 /// Short timeouts, so that twenty changes of leadership fit into a test.
 const CONFIG: &str = "controller.quorum.election.timeout.ms=300\n\
-    controller.quorum.fetch.timeout.ms=600\n\
-    controller.quorum.append.linger.ms=5\n";
+    controller.quorum.fetch.timeout.ms=600\n";
 
 #[test]
 fn twenty_kills_lose_nothing() {

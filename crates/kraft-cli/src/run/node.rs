@@ -101,11 +101,14 @@ fn node_config(
 
 /// The listeners in the order of `controller.listener.names`.
 fn listeners(config: &ServerConfig) -> Vec<ListenerConfig> {
+    let defaults = ListenerLimits::default();
+    let connections = config.max_connections.and_then(|max| usize::try_from(max).ok());
     let limits = ListenerLimits {
         request_bytes_max: usize::try_from(config.socket_request_max_bytes)
             .expect("the key is checked to be positive"),
+        connections_max: connections.unwrap_or(defaults.connections_max),
         idle: config.connections_max_idle.unwrap_or(Duration::MAX),
-        ..ListenerLimits::default()
+        ..defaults
     };
     let of_name = |name: &String| config.listeners.iter().find(|listener| listener.name == *name);
     let bound = |listener: &Listener| ListenerConfig {
