@@ -9,6 +9,7 @@ mod fuzz;
 mod interop;
 mod part;
 mod policy;
+mod scenarios;
 mod sim;
 mod workspace;
 
@@ -53,6 +54,14 @@ enum Command {
         #[arg(long, default_value_t = 60)]
         seconds: u64,
     },
+    /// The text scenarios: without words the list of them, as in docs/scenarios.md
+    Scenarios {
+        /// Run those whose id contains one of these words
+        words: Vec<String>,
+        /// Write what is seen into the files that are run; the diff is to be read
+        #[arg(long)]
+        rewrite: bool,
+    },
     /// Seeded simulation of whole quorums in a release build
     Sim {
         /// How many seeds
@@ -71,6 +80,7 @@ fn main() -> ExitCode {
         Command::Interop { short, only, keep } => interop::run(interop::Options { short, only, keep }),
         Command::Bench => bench::run(),
         Command::Fuzz { seconds } => fuzz::run(seconds),
+        Command::Scenarios { words, rewrite } => scenarios::run(&words, rewrite),
         Command::Sim { seeds, first } => sim::run(first, seeds),
     };
     if passed {

@@ -128,7 +128,7 @@ fn run(first: u64, seeds: u64) -> ExitCode {
     });
     let (counts, failure) = outcome.into_inner().expect("the threads have ended");
     println!(
-        "seeds {first}..{end} in {:.1} s: {counts}",
+        "summary: seeds {first}..{end} in {:.1} s: {counts}",
         began.elapsed().as_secs_f64()
     );
     match failure {

@@ -53,7 +53,9 @@ fn a_seed_replays() {
 /// A world with many crashes, in which a part lies.
 fn with_lie(lie: Lie) -> Settings {
     Settings {
-        crash_every: Some(Duration::from_millis(1000)),
+        voters: 5,
+        duration: Duration::from_secs(10),
+        crash_every: Some(Duration::from_millis(300)),
         down_max: Duration::from_millis(300),
         lie: Some(lie),
         ..Settings::default()
@@ -63,7 +65,7 @@ fn with_lie(lie: Lie) -> Settings {
 /// Whether the checker alone notices the lie under one of some seeds.
 fn is_noticed_by<C: Checker + Default + 'static>(lie: Lie) -> bool {
     let invariant = C::default().invariant();
-    (0..60).any(|seed| {
+    (0..100).any(|seed| {
         let checkers: Vec<Box<dyn Checker>> = vec![Box::new(C::default())];
         let run = Simulation::of_journals(seed, with_lie(lie))
             .with_checkers(checkers)

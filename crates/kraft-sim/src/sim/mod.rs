@@ -10,6 +10,7 @@
 //! nothing ever happens does not pass.
 
 mod agenda;
+mod delivery;
 mod disk;
 mod journal;
 mod network;
@@ -20,6 +21,7 @@ mod recorded;
 mod report;
 mod rng;
 mod settings;
+mod setup;
 
 pub use journal::Journal;
 pub use network::Faults;

@@ -4,49 +4,40 @@ use super::{
     agenda::Agenda,
     journal::Journal,
     network::Links,
-    node::{Aftermath, Asker, Node, Served, end_text},
+    node::{Asker, Node},
     report::{Counts, Failure},
     rng::Rng,
     settings::{Lie, Settings},
+    setup::{config, formatted, voter},
 };
-use crate::{
-    checker::{self, Checker, Fact, Violation},
-    scenario::names,
-};
+use crate::checker::{self, Checker, Fact, Violation};
 use bytes::Bytes;
 use kraft_core::{
-    Config, Endpoint, Endpoints, Event, Instant, NodeId, PeerRequest, ReplicaKey, RequestFault, RoleName,
-    SnapshotId, StateMachine, SupportedVersions, Time, VoterNode, VoterSet,
+    Endpoint, Event, Instant, NodeId, PeerRequest, ReplicaKey, RequestFault, RoleName, StateMachine, Time,
+    VoterSet,
 };
-use kraft_fs::{FileSystem as _, MemFs};
-use kraft_snapshot::{SnapshotHeader, SnapshotWriter};
-use kraft_transport::{
-    Command, Inbound, OutboundRequest, PeerApi, PeerResponse,
-    codec::{Topic, encode_request},
-    oneshot,
-};
-use kraft_wire::{Message as _, message::VoteResponse};
-use std::{path::Path, sync::Arc, time::Duration};
+use kraft_transport::{Command, PeerResponse};
+use std::time::Duration;
 
-const LISTENER: &str = "CONTROLLER";
+pub(super) const LISTENER: &str = "CONTROLLER";
 
 /// A quorum in virtual time.
 pub struct Simulation<S: StateMachine> {
-    seed: u64,
-    settings: Settings,
-    rng: Rng,
-    now: Instant,
-    agenda: Agenda<Happening>,
-    nodes: Vec<Node<S>>,
-    links: Links,
-    checkers: Vec<Box<dyn Checker>>,
-    counts: Counts,
-    machine: Box<dyn Fn() -> S>,
-    record: Box<dyn Fn(u64) -> S::Record>,
-    proposed: u64,
-    led: Vec<Option<kraft_core::Epoch>>,
+    pub(super) seed: u64,
+    pub(super) settings: Settings,
+    pub(super) rng: Rng,
+    pub(super) now: Instant,
+    pub(super) agenda: Agenda<Happening>,
+    pub(super) nodes: Vec<Node<S>>,
+    pub(super) links: Links,
+    pub(super) checkers: Vec<Box<dyn Checker>>,
+    pub(super) counts: Counts,
+    pub(super) machine: Box<dyn Fn() -> S>,
+    pub(super) record: Box<dyn Fn(u64) -> S::Record>,
+    pub(super) proposed: u64,
+    pub(super) led: Vec<Option<kraft_core::Epoch>>,
     phase: Phase,
-    witness: Option<Witness>,
+    pub(super) witness: Option<Witness>,
 }
 
 /// The parts of a run.
@@ -80,7 +71,7 @@ pub enum Sight<'a> {
 }
 
 /// Something that happens at a moment.
-enum Happening {
+pub(super) enum Happening {
     /// A request reaches a node.
     Request {
         to: usize,
@@ -328,7 +319,7 @@ impl<S: StateMachine> Simulation<S> {
         }
     }
 
-    fn time(&self) -> Time {
+    pub(super) fn time(&self) -> Time {
         Time {
             mono: self.now,
             wall_ms: i64::try_from(self.now.0 / 1000).expect("runs are short"),
@@ -401,48 +392,8 @@ impl<S: StateMachine> Simulation<S> {
         }
     }
 
-    fn index_of(&self, id: NodeId) -> Option<usize> {
+    pub(super) fn index_of(&self, id: NodeId) -> Option<usize> {
         self.nodes.iter().position(|node| node.id == id)
-    }
-
-    /// A request arrives.
-    fn request(&mut self, to: usize, body: Bytes, asker: Asker) -> Result<(), Violation> {
-        if !self.nodes[to].is_up() {
-            let refused = self.settings.network.refuses;
-            let after = if refused {
-                Duration::from_millis(1)
-            } else {
-                REQUEST_TIMEOUT
-            };
-            self.fail(asker, after);
-            return Ok(());
-        }
-        let (sender, reply) = oneshot::channel();
-        let inbound = Inbound::new(asker.api, body, asker.version, Arc::from(LISTENER), sender);
-        self.nodes[to].serve(Served { reply, asker });
-        self.nodes[to].enqueue(Command::Inbound(inbound), self.now);
-        self.turn(to)
-    }
-
-    /// An outcome arrives at the node that asked, if it still lives the same life.
-    fn deliver(
-        &mut self,
-        asker: Asker,
-        command: Command<super::recorded::Recorded<S>>,
-    ) -> Result<(), Violation> {
-        let Some(node) = self.index_of(asker.node) else {
-            return Ok(());
-        };
-        if self.nodes[node].life != asker.life {
-            return Ok(());
-        }
-        self.nodes[node].enqueue(command, self.now);
-        self.turn(node)
-    }
-
-    fn fail(&mut self, asker: Asker, after: Duration) {
-        self.agenda
-            .enter(self.now.after(after), Happening::Fault { asker });
     }
 
     fn round(&mut self, node: usize, life: u64) -> Result<(), Violation> {
@@ -464,7 +415,7 @@ impl<S: StateMachine> Simulation<S> {
         self.turn(node)
     }
 
-    fn disk_time(&mut self) -> Duration {
+    pub(super) fn disk_time(&mut self) -> Duration {
         let most = u64::try_from(self.settings.disk_max.as_micros()).unwrap_or(u64::MAX);
         // Most rounds are fast; now and then the disk stalls.
         let most = if self.rng.chance(20) { most * 20 } else { most };
@@ -505,7 +456,7 @@ impl<S: StateMachine> Simulation<S> {
     }
 
     /// A node has ended, in whatever way, and comes back later.
-    fn is_down(&mut self, node: usize) -> Result<(), Violation> {
+    pub(super) fn is_down(&mut self, node: usize) -> Result<(), Violation> {
         self.led[node] = None;
         let id = self.nodes[node].id;
         self.observe(&Fact::Crashed { node: id })?;
@@ -560,117 +511,7 @@ impl<S: StateMachine> Simulation<S> {
         (self.record)(self.proposed)
     }
 
-    /// Takes a turn of a node, and carries away what it wants.
-    fn turn(&mut self, node: usize) -> Result<(), Violation> {
-        let now = self.time();
-        let Some(Aftermath { turn, answers, facts }) = self.nodes[node].turn(now) else {
-            return Ok(());
-        };
-        for fact in facts {
-            self.count(node, &fact);
-            self.observe(&fact)?;
-        }
-        for (asker, body) in answers {
-            self.answer(node, asker, body);
-        }
-        for request in self.nodes[node].take_outbox() {
-            self.send(node, request);
-        }
-        if let Some(ended) = turn.ended {
-            if !self.nodes[node].ended(&ended, &mut self.rng, self.settings.lie) {
-                let detail = format!("node {}: {}", node + 1, end_text(&ended));
-                return Err(violation("a node goes on", detail));
-            }
-            return self.is_down(node);
-        }
-        let life = self.nodes[node].life;
-        if self.nodes[node].wants_round() {
-            let time = self.disk_time();
-            self.agenda
-                .enter(self.now.after(time), Happening::Round { node, life });
-        }
-        let read = Duration::from_micros(self.rng.between(50, 2000));
-        self.agenda_background(node, life, read);
-        if let Some(next) = turn.next {
-            self.wake(node, life, next);
-        }
-        Ok(())
-    }
-
-    fn agenda_background(&mut self, node: usize, life: u64, after: Duration) {
-        if self.nodes[node].has_background_work() {
-            self.agenda
-                .enter(self.now.after(after), Happening::Background { node, life });
-        }
-    }
-
-    fn wake(&mut self, node: usize, life: u64, at: Instant) {
-        if self.nodes[node].wake_earlier(at, self.now) {
-            self.agenda
-                .enter(at.max(self.now), Happening::Wake { node, life });
-        }
-    }
-
-    fn send(&mut self, from: usize, request: OutboundRequest) {
-        if let Some(witness) = &mut self.witness {
-            let sight = Sight::Request {
-                from: self.nodes[from].id,
-                to: &request.endpoint,
-                body: &request.body,
-            };
-            witness(self.now, sight);
-        }
-        let api = PeerApi::of(&request.body);
-        let asker = Asker {
-            node: self.nodes[from].id,
-            life: self.nodes[from].life,
-            request: request.request,
-            api,
-            version: *api.versions().end(),
-        };
-        let to = self
-            .nodes
-            .iter()
-            .position(|node| host(node.id) == request.endpoint.host);
-        let Some(to) = to else {
-            return self.fail(asker, Duration::from_millis(1));
-        };
-        let body = encode_request(&Topic::default(), &request.body, asker.version)
-            .expect("the newest version carries every request");
-        let copies = self.links.copies(asker.node, self.nodes[to].id, &mut self.rng);
-        if copies.is_empty() {
-            return self.fail(asker, REQUEST_TIMEOUT);
-        }
-        for delay in copies {
-            let body = body.clone();
-            self.agenda
-                .enter(self.now.after(delay), Happening::Request { to, body, asker });
-        }
-    }
-
-    fn answer(&mut self, from: usize, asker: Asker, body: Option<Bytes>) {
-        let Some(mut body) = body else {
-            return self.fail(asker, Duration::from_millis(1));
-        };
-        if self.settings.lie == Some(Lie::VotesForAll) && asker.api == PeerApi::Vote {
-            body = granted(&body, asker.version);
-        }
-        let id = self.nodes[from].id;
-        let copies = self.links.copies(id, asker.node, &mut self.rng);
-        if copies.is_empty() {
-            return self.fail(asker, REQUEST_TIMEOUT);
-        }
-        for delay in copies {
-            let happening = Happening::Answer {
-                from: ReplicaKey::without_directory(id),
-                body: body.clone(),
-                asker,
-            };
-            self.agenda.enter(self.now.after(delay), happening);
-        }
-    }
-
-    fn count(&mut self, node: usize, fact: &Fact) {
+    pub(super) fn count(&mut self, node: usize, fact: &Fact) {
         match fact {
             Fact::Acknowledged { .. } => self.counts.commits += 1,
             Fact::Loaded { .. } => self.counts.loads += 1,
@@ -691,7 +532,7 @@ impl<S: StateMachine> Simulation<S> {
         }
     }
 
-    fn observe(&mut self, fact: &Fact) -> Result<(), Violation> {
+    pub(super) fn observe(&mut self, fact: &Fact) -> Result<(), Violation> {
         if let Some(witness) = &mut self.witness {
             witness(self.now, Sight::Fact(fact));
         }
@@ -701,90 +542,8 @@ impl<S: StateMachine> Simulation<S> {
     }
 }
 
-const REQUEST_TIMEOUT: Duration = Duration::from_millis(2000);
+pub(super) const REQUEST_TIMEOUT: Duration = Duration::from_millis(2000);
 
-fn violation(invariant: &'static str, detail: String) -> Violation {
+pub(super) fn violation(invariant: &'static str, detail: String) -> Violation {
     Violation { invariant, detail }
-}
-
-/// An answer to a Vote, turned into a grant.
-fn granted(body: &Bytes, version: i16) -> Bytes {
-    let mut response = VoteResponse::from_bytes(body, version).expect("our own answer can be read");
-    for partition in response.topics.iter_mut().flat_map(|topic| &mut topic.partitions) {
-        partition.vote_granted = true;
-    }
-    response.to_bytes(version).expect("what was read can be written")
-}
-
-fn host(id: NodeId) -> String {
-    names::endpoint(id).host
-}
-
-fn voter(id: NodeId, dynamic: bool) -> VoterNode {
-    VoterNode {
-        key: if dynamic {
-            names::own_key(id)
-        } else {
-            ReplicaKey::without_directory(id)
-        },
-        endpoints: Endpoints::single(LISTENER, names::endpoint(id)),
-        kraft_versions: SupportedVersions {
-            min: 0,
-            max: i16::from(dynamic),
-        },
-    }
-}
-
-fn config(id: NodeId, voters: &VoterSet, dynamic: bool, seed: u64) -> Config {
-    Config {
-        local: names::own_key(id),
-        cluster_id: "simulated".to_owned(),
-        listeners: Endpoints::single(LISTENER, names::endpoint(id)),
-        default_listener: LISTENER.to_owned(),
-        static_voters: if dynamic {
-            VoterSet::default()
-        } else {
-            voters.clone()
-        },
-        bootstrap_servers: if dynamic {
-            voters.ids().map(names::endpoint).collect()
-        } else {
-            Vec::new()
-        },
-        can_become_voter: true,
-        kraft_versions: SupportedVersions { min: 0, max: 1 },
-        election_timeout: Duration::from_millis(1000),
-        fetch_timeout: Duration::from_millis(2000),
-        election_backoff_max: Duration::from_millis(1000),
-        request_timeout: REQUEST_TIMEOUT,
-        retry_backoff: Duration::from_millis(20),
-        fetch_max_wait: Duration::from_millis(500),
-        fetch_max_bytes: 4096,
-        fetch_snapshot_max_bytes: 4096,
-        auto_join: false,
-        shutdown_timeout: Duration::from_secs(5),
-        seed,
-    }
-}
-
-/// A disk as a formatted node has it: with the voters in a bootstrap checkpoint, if they are not configured.
-fn formatted(voters: Option<&VoterSet>) -> MemFs {
-    let fs = MemFs::new();
-    let dir = Path::new("/kraft/__cluster_metadata-0");
-    fs.create_dir_all(dir).expect("memory takes a directory");
-    for parent in ["/", "/kraft"] {
-        fs.sync_dir(Path::new(parent)).expect("memory syncs");
-    }
-    if let Some(voters) = voters {
-        let header = SnapshotHeader {
-            last_contained_log_timestamp: 0,
-            kraft_version: 1,
-            voters: Some(voters.clone()),
-        };
-        let writer = SnapshotWriter::create(&fs, dir, SnapshotId::BOOTSTRAP, &header, || 0);
-        writer
-            .and_then(SnapshotWriter::freeze)
-            .expect("memory takes a checkpoint");
-    }
-    fs
 }

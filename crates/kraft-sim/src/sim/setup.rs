@@ -1,0 +1,77 @@
+//! How the nodes of a simulated quorum are configured and formatted.
+
+use super::quorum::{LISTENER, REQUEST_TIMEOUT};
+use crate::scenario::names;
+use kraft_core::{Config, Endpoints, NodeId, ReplicaKey, SnapshotId, SupportedVersions, VoterNode, VoterSet};
+use kraft_fs::{FileSystem as _, MemFs};
+use kraft_snapshot::{SnapshotHeader, SnapshotWriter};
+use std::{path::Path, time::Duration};
+
+pub(super) fn voter(id: NodeId, dynamic: bool) -> VoterNode {
+    VoterNode {
+        key: if dynamic {
+            names::own_key(id)
+        } else {
+            ReplicaKey::without_directory(id)
+        },
+        endpoints: Endpoints::single(LISTENER, names::endpoint(id)),
+        kraft_versions: SupportedVersions {
+            min: 0,
+            max: i16::from(dynamic),
+        },
+    }
+}
+
+pub(super) fn config(id: NodeId, voters: &VoterSet, dynamic: bool, seed: u64) -> Config {
+    Config {
+        local: names::own_key(id),
+        cluster_id: "simulated".to_owned(),
+        listeners: Endpoints::single(LISTENER, names::endpoint(id)),
+        default_listener: LISTENER.to_owned(),
+        static_voters: if dynamic {
+            VoterSet::default()
+        } else {
+            voters.clone()
+        },
+        bootstrap_servers: if dynamic {
+            voters.ids().map(names::endpoint).collect()
+        } else {
+            Vec::new()
+        },
+        can_become_voter: true,
+        kraft_versions: SupportedVersions { min: 0, max: 1 },
+        election_timeout: Duration::from_millis(1000),
+        fetch_timeout: Duration::from_millis(2000),
+        election_backoff_max: Duration::from_millis(1000),
+        request_timeout: REQUEST_TIMEOUT,
+        retry_backoff: Duration::from_millis(20),
+        fetch_max_wait: Duration::from_millis(500),
+        fetch_max_bytes: 4096,
+        fetch_snapshot_max_bytes: 4096,
+        auto_join: false,
+        shutdown_timeout: Duration::from_secs(5),
+        seed,
+    }
+}
+
+/// A disk as a formatted node has it: with the voters in a bootstrap checkpoint, if they are not configured.
+pub(super) fn formatted(voters: Option<&VoterSet>) -> MemFs {
+    let fs = MemFs::new();
+    let dir = Path::new("/kraft/__cluster_metadata-0");
+    fs.create_dir_all(dir).expect("memory takes a directory");
+    for parent in ["/", "/kraft"] {
+        fs.sync_dir(Path::new(parent)).expect("memory syncs");
+    }
+    if let Some(voters) = voters {
+        let header = SnapshotHeader {
+            last_contained_log_timestamp: 0,
+            kraft_version: 1,
+            voters: Some(voters.clone()),
+        };
+        let writer = SnapshotWriter::create(&fs, dir, SnapshotId::BOOTSTRAP, &header, || 0);
+        writer
+            .and_then(SnapshotWriter::freeze)
+            .expect("memory takes a checkpoint");
+    }
+    fs
+}
