@@ -72,7 +72,6 @@ pub const THEMES: &[Theme] = &[
     .waiting(&[
         (1, FULL_SIMULATION),
         (2, FULL_SIMULATION),
-        (9, FULL_SIMULATION),
         (11, "the loss of a whole disk"),
         (12, FULL_SIMULATION),
         (13, FULL_SIMULATION),

@@ -138,7 +138,7 @@ impl<S: StateMachine> Node<S> {
         Ok(Fact::Log {
             node: self.id,
             start,
-            truncated_to: start,
+            truncated_to: i64::MIN,
             appended,
         })
     }
