@@ -5,6 +5,7 @@ use crate::{
     error_code::ErrorCode,
     ids::{Epoch, NodeId, ReplicaKey},
     offsets::{LogOffsetMetadata, SnapshotId},
+    reconfig::{ChangeRefusal, ReconfigOutcome, UpgradeOutcome},
 };
 use alloc::vec::Vec;
 
@@ -44,6 +45,10 @@ pub enum Answer {
     },
     /// To UpdateRaftVoter.
     UpdateRaftVoter(PartitionAnswer),
+    /// To AddRaftVoter, RemoveRaftVoter and a local `Reconfigure`.
+    VoterChange(Result<ReconfigOutcome, ChangeRefusal>),
+    /// To a request to raise kraft.version.
+    UpgradeKRaftVersion(Result<UpgradeOutcome, ChangeRefusal>),
     /// To DescribeQuorum.
     DescribeQuorum(Result<QuorumDescription, DescribeRefusal>),
 }

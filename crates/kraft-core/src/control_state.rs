@@ -43,6 +43,11 @@ impl ControlState {
         self.kraft_versions.last().map_or(0, |(_, level)| *level)
     }
 
+    /// Where the kraft.version in force is recorded; `None` while no record names it.
+    pub(crate) fn kraft_version_offset(&self) -> Option<i64> {
+        self.kraft_versions.last().map(|(offset, _)| offset)
+    }
+
     pub(crate) fn voters_at(&self, offset: i64) -> Option<&VoterSet> {
         self.voters.at_or_before(offset)
     }

@@ -1,5 +1,7 @@
 //! The error codes that consensus answers with and understands.
 
+use core::fmt::Write as _;
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $code:literal,)*) => {
         /// A Kafka error code, as far as consensus has an opinion on it.
@@ -73,4 +75,33 @@ codes! {
     DuplicateVoter = 126,
     /// There is no such voter.
     VoterNotFound = 127,
+}
+
+/// The name in Kafka's spelling; the number of a code that consensus does not tell apart.
+impl core::fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if let Self::Other(code) = self {
+            return write!(f, "{code}");
+        }
+        let name = alloc::format!("{self:?}");
+        for (place, letter) in name.char_indices() {
+            if place > 0 && letter.is_ascii_uppercase() {
+                f.write_char('_')?;
+            }
+            f.write_char(letter.to_ascii_uppercase())?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn errors_are_named_as_kafka_names_them() {
+        assert_eq!(ErrorCode::BrokerNotAvailable.to_string(), "BROKER_NOT_AVAILABLE");
+        assert_eq!(ErrorCode::Other(29).to_string(), "29");
+    }
 }

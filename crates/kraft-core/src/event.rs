@@ -7,6 +7,7 @@ use crate::{
     handles::{PayloadId, ReplyId, RequestId, Ticket},
     ids::{Epoch, NodeId, ReplicaKey},
     offsets::{LogEnd, LogOffsetMetadata, SnapshotId},
+    reconfig::VoterChange,
     voter_set::SupportedVersions,
 };
 use alloc::{string::String, vec::Vec};
@@ -300,6 +301,75 @@ pub enum Event {
         from: ReplicaKey,
         /// The answerer's epoch.
         leader_epoch: Epoch,
+    },
+    /// A replica is to become a voter (KIP-853, KIP-1186).
+    ReceiveAddRaftVoter {
+        /// Reply and listener.
+        context: RequestContext,
+        /// The sender's cluster.
+        cluster_id: Option<String>,
+        /// The new voter, directory nil when the request has none.
+        voter: ReplicaKey,
+        /// Its listeners.
+        endpoints: Endpoints,
+        /// Whether the answer waits for the commit.
+        ack_when_committed: bool,
+    },
+    /// A voter is to go (KIP-853).
+    ReceiveRemoveRaftVoter {
+        /// Reply and listener.
+        context: RequestContext,
+        /// The sender's cluster.
+        cluster_id: Option<String>,
+        /// Which voter.
+        voter: ReplicaKey,
+    },
+    /// The replica that is to become a voter told its features.
+    ReceiveApiVersionsResponse {
+        /// The request that is answered.
+        request: RequestId,
+        /// Who was asked.
+        from: ReplicaKey,
+        /// The error.
+        error: ErrorCode,
+        /// The kraft.version levels that it supports; `None` when it names none.
+        kraft_versions: Option<SupportedVersions>,
+    },
+    /// The leader answered our AddRaftVoter.
+    ReceiveAddRaftVoterResponse {
+        /// The request that is answered.
+        request: RequestId,
+        /// Who was asked.
+        from: ReplicaKey,
+        /// The error.
+        error: ErrorCode,
+    },
+    /// The leader answered our RemoveRaftVoter.
+    ReceiveRemoveRaftVoterResponse {
+        /// The request that is answered.
+        request: RequestId,
+        /// Who was asked.
+        from: ReplicaKey,
+        /// The error.
+        error: ErrorCode,
+    },
+    /// The embedder of this node changes the voter set: the same as the request of a peer, without a cluster id.
+    Reconfigure {
+        /// Who waits for the answer.
+        reply: ReplyId,
+        /// The change.
+        change: VoterChange,
+    },
+    /// Raise kraft.version (KIP-853). The answer waits for the commit.
+    UpgradeKRaftVersion {
+        /// Who waits for the answer.
+        reply: ReplyId,
+        /// The epoch that the asker believes to lead in; `None` takes the current one.
+        epoch: Option<Epoch>,
+        /// The level.
+        level: i16,
+        /// Whether it is only looked whether it could be done.
+        validate_only: bool,
     },
     /// Somebody asks for the state of the quorum (KIP-595, KIP-836).
     ReceiveDescribeQuorum {

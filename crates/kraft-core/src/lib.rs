@@ -2,8 +2,8 @@
 //!
 //! A [`Replica`] is one member of Apache Kafka's metadata quorum, after the behaviour of Kafka 4.4: pre-vote and election,
 //! BeginQuorumEpoch and EndQuorumEpoch, replication with divergence and snapshots, high watermark, check quorum, discovery
-//! of the leader, voter sets and kraft.version out of control records, UpdateRaftVoter. Every decision of the protocol is
-//! made here, down to the error code of an answer; the engine around it carries things to and fro.
+//! of the leader, voter sets that change one voter at a time, kraft.version and its upgrade, auto-join. Every decision of
+//! the protocol is made here, down to the error code of an answer; the engine around it carries things to and fro.
 //!
 //! # Contract, in call order
 //!
@@ -28,8 +28,7 @@
 //! # What it does not do
 //!
 //! It reads no clock, opens no file, encodes no byte and never waits. It does not know what records mean: that is a
-//! [`StateMachine`], which the engine calls with what is committed. It does not add or remove voters and does not raise
-//! kraft.version; it obeys the records that do.
+//! [`StateMachine`], which the engine calls with what is committed.
 //!
 //! # Example
 //!
@@ -122,8 +121,10 @@ mod control_state;
 mod epoch_election;
 mod fetch_validation;
 mod high_watermark;
+mod kafka_text;
 mod log_history;
 mod parked_fetches;
+mod pending_change;
 mod proposals;
 mod replica_progress;
 mod rng;
@@ -144,6 +145,7 @@ pub mod log_view;
 pub mod offsets;
 pub mod open_error;
 pub mod peer_request;
+pub mod reconfig;
 pub mod replica;
 pub mod role;
 pub mod state_machine;
@@ -168,6 +170,7 @@ pub use log_view::LogView;
 pub use offsets::{LogEnd, LogOffsetMetadata, SnapshotId};
 pub use open_error::OpenError;
 pub use peer_request::PeerRequest;
+pub use reconfig::{ChangeRefusal, ReconfigOutcome, UpgradeOutcome, VoterChange};
 pub use replica::Replica;
 pub use role::RoleName;
 pub use state_machine::StateMachine;

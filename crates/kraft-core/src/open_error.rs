@@ -18,14 +18,6 @@ pub enum OpenError {
         /// Whom the vote is for.
         voted: ReplicaKey,
     },
-    /// The stored vote says that this node was a candidate, and it is no voter.
-    #[error("node {} voted for itself in epoch {epoch}, but it is not among the voters", local.id)]
-    CandidateIsNoVoter {
-        /// This node.
-        local: ReplicaKey,
-        /// The epoch of the vote.
-        epoch: i32,
-    },
     /// A kraft.version that this replica does not know is in force.
     #[error("kraft.version {level} at offset {offset} is not supported")]
     UnsupportedKRaftVersion {

@@ -82,6 +82,29 @@ pub enum PeerRequest {
         /// The most bytes.
         max_bytes: i32,
     },
+    /// Which features does a replica support that is to become a voter?
+    ApiVersions,
+    /// An observer asks to become a voter (auto-join). A peer below version 1 cannot be asked:
+    /// `RequestFault::UnsupportedVersion`.
+    AddRaftVoter {
+        /// Our cluster.
+        cluster_id: String,
+        /// How long this replica waits for the answer.
+        timeout_ms: i32,
+        /// This replica.
+        voter: ReplicaKey,
+        /// Where it listens.
+        endpoints: Endpoints,
+        /// Whether the answer waits for the commit.
+        ack_when_committed: bool,
+    },
+    /// An observer asks to remove the voter that it was under another directory id (auto-join).
+    RemoveRaftVoter {
+        /// Our cluster.
+        cluster_id: String,
+        /// The voter that is no more.
+        voter: ReplicaKey,
+    },
     /// Our own endpoints and levels.
     UpdateRaftVoter {
         /// Our cluster.

@@ -46,6 +46,11 @@ impl Progress {
         self.fetched_at
     }
 
+    /// Whether it has had everything at some time.
+    pub(crate) fn was_caught_up(&self) -> bool {
+        self.last_caught_up_ms.is_some()
+    }
+
     pub(crate) fn describe(&self, key: ReplicaKey) -> ReplicaProgress {
         ReplicaProgress {
             key,

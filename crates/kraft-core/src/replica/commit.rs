@@ -11,7 +11,7 @@ impl Replica {
     ///
     /// Its own share is what it has flushed, and nothing counts before a majority has a record of the leader's epoch.
     pub(super) fn advance_leader_high_watermark(&mut self, turn: &mut Turn<'_>) {
-        let Role::Leader(leader) = &mut self.role else {
+        let Role::Leader(leader) = &self.role else {
             return;
         };
         let Some(candidate) = leader.majority_end(&self.config.local, turn.flushed_end()) else {
@@ -20,13 +20,9 @@ impl Replica {
         if candidate <= leader.epoch_start || self.high_watermark.is_some_and(|known| candidate <= known) {
             return;
         }
-        if leader
-            .pending_change
-            .is_some_and(|change| change.offset < candidate)
-        {
-            leader.pending_change = None;
-        }
         self.raise_high_watermark(candidate, turn);
+        self.complete_change(candidate, turn);
+        self.complete_upgrade(candidate, turn);
         self.complete_all_fetches(turn);
     }
 

@@ -4,7 +4,12 @@ use super::{
     Replica, begin_end::Announcement, fetch::FetchRequest, fetch_response::FetchResponse,
     fetch_snapshot::SnapshotRequest, propose::Offer, snapshot_response::Chunk, turn::Turn, vote::Ballot,
 };
-use crate::{event::Event, ids::ReplicaKey, voter_set::VoterNode};
+use crate::{
+    error_code::ErrorCode,
+    event::Event,
+    ids::ReplicaKey,
+    voter_set::{SupportedVersions, VoterNode},
+};
 
 impl Replica {
     /// Brings an event to the file that knows what to make of it.
@@ -206,10 +211,61 @@ impl Replica {
             } => {
                 self.handle_update_voter_response(&answer, leader_epoch, turn);
             }
+            Event::ReceiveAddRaftVoter {
+                context,
+                cluster_id,
+                voter,
+                endpoints,
+                ack_when_committed,
+            } => {
+                let node = VoterNode {
+                    key: voter,
+                    endpoints,
+                    kraft_versions: SupportedVersions { min: 0, max: 0 },
+                };
+                self.handle_add_voter(
+                    context.reply,
+                    cluster_id.as_deref(),
+                    node,
+                    ack_when_committed,
+                    turn,
+                );
+            }
+            Event::ReceiveRemoveRaftVoter {
+                context,
+                cluster_id,
+                voter,
+            } => self.handle_remove_voter(context.reply, cluster_id.as_deref(), &voter, turn),
+            Event::ReceiveApiVersionsResponse {
+                request,
+                from: _,
+                error,
+                kraft_versions,
+            } => self.handle_api_versions_response(request, error, kraft_versions, turn),
+            Event::ReceiveAddRaftVoterResponse {
+                request,
+                from: _,
+                error,
+            } => self.handle_join_response(request, error, ErrorCode::DuplicateVoter, turn),
+            Event::ReceiveRemoveRaftVoterResponse {
+                request,
+                from: _,
+                error,
+            } => self.handle_join_response(request, error, ErrorCode::VoterNotFound, turn),
+            Event::Reconfigure { reply, change } => self.reconfigure(reply, change, turn),
+            Event::UpgradeKRaftVersion {
+                reply,
+                epoch,
+                level,
+                validate_only,
+            } => self.upgrade_kraft_version(reply, epoch, level, validate_only, turn),
             Event::ReceiveDescribeQuorum { context } => self.handle_describe_quorum(&context, turn),
             Event::ReceiveLeaderlessEpoch { epoch } => self.leaderless_epoch(epoch, turn),
             Event::RequestFailed { request, fault } => self.request_failed(request, fault, turn),
-            Event::CallerGone { reply } => self.parked.forget(reply),
+            Event::CallerGone { reply } => {
+                self.parked.forget(reply);
+                self.forget_change_caller(reply);
+            }
             Event::Propose {
                 reply,
                 epoch,

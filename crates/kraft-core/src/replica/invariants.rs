@@ -83,6 +83,16 @@ impl Replica {
                     );
                 }
                 assert!(self.installing.is_none(), "a leader loads no snapshot");
+                if let Some(offset) = leader.pending_change.as_ref().and_then(|change| change.offset()) {
+                    assert!(
+                        self.control.voters_offset() == Some(offset),
+                        "one voter set is under way at a time"
+                    );
+                    assert!(
+                        self.high_watermark.is_some_and(|known| known <= offset),
+                        "a change that is committed is done"
+                    );
+                }
             }
             Role::Follower(follower) => {
                 assert!(follower.leader != local.id, "nobody follows itself");

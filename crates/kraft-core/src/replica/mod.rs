@@ -1,5 +1,7 @@
 //! The machine that joins the roles.
 
+mod add_voter;
+mod auto_join;
 mod begin_end;
 mod commit;
 mod describe;
@@ -8,8 +10,10 @@ mod fetch;
 mod fetch_response;
 mod fetch_snapshot;
 mod invariants;
+mod kraft_version;
 mod poll;
 mod propose;
+mod remove_voter;
 mod requests;
 mod responses;
 mod shutdown;
@@ -20,6 +24,7 @@ mod transitions;
 mod turn;
 mod update_voter;
 mod vote;
+mod voter_change;
 
 #[cfg(test)]
 mod tests;

@@ -153,6 +153,7 @@ impl Replica {
 
     fn poll_leader(&mut self, turn: &mut Turn<'_>) {
         let now = turn.mono();
+        self.expire_change(turn);
         let only_voter = self.is_only_voter();
         let shutting_down = self.shutting_down();
         let Role::Leader(leader) = &mut self.role else {
@@ -164,14 +165,11 @@ impl Replica {
             .oldest_unfinished()
             .filter(|_| !only_voter)
             .map_or(Timer::NEVER, |since| Timer::at(since.after(window)));
-        if leader.pending_change.is_some_and(|change| now >= change.expires) {
-            leader.pending_change = None;
-        }
         let reason = if shutting_down {
             "shutting down"
         } else if leader.resign_requested {
             "asked to resign"
-        } else if leader.voter_count() > 1 && now >= leader.check_quorum.deadline() {
+        } else if !only_voter && now >= leader.check_quorum.deadline() {
             "no majority fetches"
         } else if leader.disk_patience.expired(now) {
             "the disk does not answer"
@@ -206,18 +204,26 @@ impl Replica {
         }
         let now = turn.mono();
         let is_voter = self.is_voter();
+        let tells = is_voter || self.auto_joins();
         let Role::Follower(follower) = &mut self.role else {
             return;
         };
         if is_voter && follower.fetch.expired(now) && self.installing.is_none() {
             return self.become_prospective("fetch timeout", turn);
         }
-        if is_voter && follower.update_voter.expired(now) {
+        if tells && follower.update_voter.expired(now) {
             follower.update_voter = Timer::NEVER;
             follower.update_due = true;
         }
-        if is_voter && follower.update_due && !self.update_leader(turn) {
-            return;
+        if tells && follower.update_due {
+            let may_fetch = if is_voter {
+                self.update_leader(turn)
+            } else {
+                self.join(turn)
+            };
+            if !may_fetch {
+                return;
+            }
         }
         self.fetch_from_best_node(turn);
     }
@@ -295,15 +301,17 @@ impl Replica {
                 earlier(election(&candidate.election), connections.filter(|_| asks))
             }
             Role::Leader(leader) => {
-                let check = (leader.voter_count() > 1).then(|| leader.check_quorum.deadline());
-                let change = leader.pending_change.map(|change| change.expires);
+                let check = (!self.is_only_voter()).then(|| leader.check_quorum.deadline());
+                let change = leader.pending_change.as_ref().map(|change| change.expires);
                 let disk = leader.disk_patience.deadline();
                 earlier(earlier(Some(leader.heartbeat), check), earlier(change, disk))
             }
             Role::Follower(_) if shutting_down => None,
             Role::Follower(follower) => {
-                let update = follower.update_voter.deadline().filter(|_| self.is_voter());
-                let fetches = connections.filter(|_| !self.may_not_fetch() || follower.update_due);
+                let tells = self.is_voter() || self.auto_joins();
+                let update = follower.update_voter.deadline().filter(|_| tells);
+                let asks = tells && follower.update_due;
+                let fetches = connections.filter(|_| !self.may_not_fetch() || asks);
                 earlier(election(&follower.fetch), earlier(update, fetches))
             }
             Role::Resigned(resigned) => {

@@ -4,7 +4,7 @@ use super::{Replica, turn::Turn};
 use crate::{
     action::Action,
     endpoints::Endpoint,
-    handles::Ticket,
+    handles::{RequestId, Ticket},
     ids::{NodeId, ReplicaKey},
     peer_request::PeerRequest,
     role::Role,
@@ -13,14 +13,14 @@ use alloc::string::String;
 
 impl Replica {
     /// Sends a request; its peer is busy from now on until it answers, fails or times out.
-    fn send(
+    pub(super) fn send(
         &mut self,
         to: ReplicaKey,
         endpoint: Endpoint,
         body: PeerRequest,
         after: Ticket,
         turn: &mut Turn<'_>,
-    ) {
+    ) -> RequestId {
         let request = self.connections.sent(to.id, turn.mono());
         turn.emit(Action::Send {
             request,
@@ -29,6 +29,7 @@ impl Replica {
             body,
             after,
         });
+        request
     }
 
     /// Sends to a voter. One whose set has no endpoint for our listener cannot be reached, and is not.
@@ -50,7 +51,7 @@ impl Replica {
             .map_or(ReplicaKey::without_directory(id), |voter| voter.key)
     }
 
-    fn cluster_id(&self) -> String {
+    pub(super) fn cluster_id(&self) -> String {
         self.config.cluster_id.clone()
     }
 
@@ -174,6 +175,18 @@ impl Replica {
     }
 
     pub(super) fn send_update_voter(&mut self, turn: &mut Turn<'_>) -> bool {
+        let body = PeerRequest::UpdateRaftVoter {
+            cluster_id: self.cluster_id(),
+            epoch: self.epoch,
+            voter: self.config.local,
+            endpoints: self.config.listeners.clone(),
+            kraft_versions: self.config.kraft_versions,
+        };
+        self.send_to_leader(body, turn)
+    }
+
+    /// Sends something other than a Fetch to the leader. Returns whether it could be sent.
+    pub(super) fn send_to_leader(&mut self, body: PeerRequest, turn: &mut Turn<'_>) -> bool {
         let Role::Follower(follower) = &self.role else {
             return false;
         };
@@ -183,13 +196,6 @@ impl Replica {
         }
         let Some(endpoint) = follower.endpoints.of(&self.config.default_listener).cloned() else {
             return false;
-        };
-        let body = PeerRequest::UpdateRaftVoter {
-            cluster_id: self.cluster_id(),
-            epoch: self.epoch,
-            voter: self.config.local,
-            endpoints: self.config.listeners.clone(),
-            kraft_versions: self.config.kraft_versions,
         };
         let to = self.voter_key(leader);
         self.send(to, endpoint, body, self.tickets.election(), turn);

@@ -146,5 +146,6 @@ impl Replica {
             }
         };
         self.conclude(request, screened, from, turn);
+        self.probe_failed(request, fault, turn);
     }
 }

@@ -129,13 +129,8 @@ impl Replica {
             };
             return Ok((epoch, Role::Resigned(resigned)));
         }
-        if voted.is_some_and(|voted| is_vote_for(&voted, &local)) {
-            if !self.is_voter() {
-                return Err(OpenError::CandidateIsNoVoter {
-                    local,
-                    epoch: epoch.0,
-                });
-            }
+        // One that was removed after its vote does not campaign any more; the vote stays its vote in this epoch.
+        if self.is_voter() && voted.is_some_and(|voted| is_vote_for(&voted, &local)) {
             let tally = EpochElection::new(self.voters().ids(), local.id);
             return Ok((epoch, Role::Candidate(Candidate { tally, election })));
         }

@@ -380,5 +380,8 @@ impl Replica {
         if before.0 == RoleName::Leader {
             self.fail_all_fetches(turn);
         }
+        if let Role::Leader(leader) = old {
+            self.fail_change(&leader, turn);
+        }
     }
 }

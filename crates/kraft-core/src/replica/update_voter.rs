@@ -3,15 +3,13 @@
 use super::{Replica, turn::Turn};
 use crate::{
     answer::Answer,
-    control::ControlRecord,
     error_code::ErrorCode,
     event::{AnswerContext, RequestContext},
     ids::Epoch,
-    role::{Role, leader::PendingChange},
+    role::Role,
     timer::Timer,
     voter_set::VoterNode,
 };
-use alloc::vec;
 use core::time::Duration;
 
 impl Replica {
@@ -87,7 +85,14 @@ impl Replica {
         self.reply(context.reply, Answer::UpdateRaftVoter(partition), turn);
     }
 
-    fn update_voter(&mut self, epoch: Epoch, node: VoterNode, turn: &mut Turn<'_>) -> Result<(), ErrorCode> {
+    /// Returns the offset of the new voter set, if one is written.
+    pub(super) fn update_voter(
+        &mut self,
+        epoch: Epoch,
+        node: VoterNode,
+        turn: &mut Turn<'_>,
+    ) -> Result<Option<i64>, ErrorCode> {
+        self.expire_change(turn);
         self.check_leader_epoch(epoch)?;
         let levels = node.kraft_versions;
         if node.key.id.known().is_none() || node.key.directory_id.is_none() {
@@ -117,26 +122,22 @@ impl Replica {
             return Err(ErrorCode::InvalidRequest);
         }
         let key = node.key;
-        if level == 0 {
+        let written = if level == 0 {
             let reported = leader.reported_voters.as_ref();
             let updated = reported.and_then(|voters| voters.update_ignoring_directory(node));
             leader.reported_voters = Some(updated.ok_or(ErrorCode::VoterNotFound)?);
+            None
         } else {
-            let updated = self
-                .control
-                .voters()
-                .update(node)
-                .ok_or(ErrorCode::VoterNotFound)?;
-            let offset = self.append_control(vec![ControlRecord::Voters(updated)], turn);
-            let expires = turn.mono().after(self.config.request_timeout);
-            if let Role::Leader(leader) = &mut self.role {
-                leader.pending_change = Some(PendingChange { offset, expires });
-            }
-        }
+            let updated = self.voters().update(node).ok_or(ErrorCode::VoterNotFound)?;
+            let offset = self.append_voters(updated, turn);
+            // The voter needs its connection to fetch the record, so its answer does not wait.
+            self.await_commit(offset, None, turn);
+            Some(offset)
+        };
         if let Role::Leader(leader) = &mut self.role {
             leader.credit(&key);
             leader.renew_check_quorum(&self.config.local, turn.mono());
         }
-        Ok(())
+        Ok(written)
     }
 }

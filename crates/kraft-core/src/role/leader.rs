@@ -2,8 +2,10 @@
 
 use crate::{
     check_quorum::CheckQuorum,
+    handles::ReplyId,
     high_watermark::majority_end,
     ids::{NodeId, ReplicaKey},
+    pending_change::PendingChange,
     replica_progress::Progress,
     time::{Instant, Time},
     timer::Timer,
@@ -34,20 +36,16 @@ pub(crate) struct Leader {
     pub(crate) reported_voters: Option<VoterSet>,
     /// The voter change that is under way.
     pub(crate) pending_change: Option<PendingChange>,
-}
-
-/// A voter change that is appended and not committed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct PendingChange {
-    /// The offset of its record.
-    pub(crate) offset: i64,
-    /// When it stops to block others, committed or not.
-    pub(crate) expires: Instant,
+    /// Who waits for the commit of a kraft.version, and at which offset it is.
+    pub(crate) upgrade_callers: Vec<(ReplyId, i64)>,
 }
 
 impl Leader {
     /// An observer that has not fetched for so long is forgotten.
     pub(crate) const OBSERVER_SESSION: Duration = Duration::from_secs(300);
+
+    /// A replica that is to become a voter has fetched within this time.
+    const CAUGHT_UP_WINDOW: Duration = Duration::from_secs(3600);
 
     /// Observers beyond this many push out the one that has been silent longest, so that invented keys cannot fill
     /// the memory.
@@ -64,6 +62,7 @@ impl Leader {
             resign_requested: false,
             reported_voters: None,
             pending_change: None,
+            upgrade_callers: Vec::new(),
         };
         leader.adopt_voters(voters);
         leader
@@ -94,10 +93,6 @@ impl Leader {
     pub(crate) fn voter_id(&self, key: &ReplicaKey) -> Option<NodeId> {
         let (voter, _) = self.voters.get(&key.id)?;
         (voter.directory_id.is_none() || voter.directory_id == key.directory_id).then_some(key.id)
-    }
-
-    pub(crate) fn voter_count(&self) -> usize {
-        self.voters.len()
     }
 
     /// `key` has fetched from `offset` on. Returns whether it is a voter.
@@ -133,6 +128,14 @@ impl Leader {
     pub(crate) fn expire_observers(&mut self, local: NodeId, now: Instant) {
         self.observers
             .retain(|key, progress| key.id == local || !progress.silent_for(Self::OBSERVER_SESSION, now));
+    }
+
+    /// Whether the observer with exactly this key has had everything at some time in this epoch, and still fetches. It
+    /// need not have everything now: then nobody could join a busy quorum.
+    pub(crate) fn is_caught_up(&self, key: &ReplicaKey, now: Instant) -> bool {
+        self.observers.get(key).is_some_and(|progress| {
+            progress.was_caught_up() && !progress.silent_for(Self::CAUGHT_UP_WINDOW, now)
+        })
     }
 
     /// What a majority has. The leader itself, if it is a voter, has `own_end`.

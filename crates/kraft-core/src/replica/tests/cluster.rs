@@ -14,6 +14,7 @@ use crate::{
     ids::{Epoch, NodeId, ReplicaKey},
     offsets::{LogOffsetMetadata, SnapshotId},
     peer_request::PeerRequest,
+    reconfig::VoterChange,
     replica::Replica,
     rng::Rng,
     role::RoleName,
@@ -54,6 +55,11 @@ enum Message {
         answer: Answer,
         batches: Vec<BatchInfo>,
     },
+    Features {
+        from: usize,
+        incarnation: u64,
+        request: RequestId,
+    },
     Lost {
         incarnation: u64,
         request: RequestId,
@@ -81,6 +87,8 @@ enum Voters {
     Static,
     /// By the bootstrap checkpoint, at kraft.version 1. Every restart moves a replica to another port.
     Dynamic,
+    /// As `Dynamic`, and voters are removed and added; whoever is removed asks to come back.
+    Changing,
 }
 
 impl Voters {
@@ -88,7 +96,7 @@ impl Voters {
     fn checkpoint(self, ids: &[i32]) -> Option<(SnapshotId, Vec<ControlRecord>)> {
         match self {
             Self::Static => None,
-            Self::Dynamic => {
+            Self::Dynamic | Self::Changing => {
                 let voters = ids.iter().map(|id| VoterNode {
                     key: key(*id),
                     endpoints: endpoints(*id),
@@ -107,7 +115,8 @@ impl Voters {
         let mut settings = config(ids);
         settings.local = key(id);
         settings.listeners = endpoints(id);
-        if let Self::Dynamic = self {
+        settings.auto_join = matches!(self, Self::Changing);
+        if let Self::Dynamic | Self::Changing = self {
             settings.static_voters = VoterSet::default();
             settings.bootstrap_servers = ids
                 .iter()
@@ -357,6 +366,14 @@ impl Cluster {
                 if self.members[from].incarnation != incarnation {
                     return;
                 }
+                if body == PeerRequest::ApiVersions {
+                    let features = Message::Features {
+                        from: to,
+                        incarnation,
+                        request,
+                    };
+                    return self.network.push((from, features));
+                }
                 let reply = ReplyId(self.next_reply);
                 self.next_reply += 1;
                 self.members[to]
@@ -377,6 +394,21 @@ impl Cluster {
                 }
                 let event = answer_event(request, key(self.members[from].id), answer, batches);
                 self.step(to, event);
+            }
+            Message::Features {
+                from,
+                incarnation,
+                request,
+            } => {
+                if self.members[to].incarnation == incarnation {
+                    let event = Event::ReceiveApiVersionsResponse {
+                        request,
+                        from: key(self.members[from].id),
+                        error: ErrorCode::None,
+                        kraft_versions: Some(SupportedVersions { min: 0, max: 1 }),
+                    };
+                    self.step(to, event);
+                }
             }
             Message::Lost { incarnation, request } => {
                 if self.members[to].incarnation == incarnation {
@@ -415,7 +447,13 @@ impl Cluster {
         let mut out = Vec::new();
         let before = member.replica.epoch();
         member.replica = Replica::open(settings, recovered, &log, self.now, &mut out).expect("reopens");
-        assert!(member.replica.epoch() <= before);
+        // A voter that is left alone campaigns as soon as it is opened.
+        let latest = if member.replica.is_only_voter() {
+            before.next()
+        } else {
+            before
+        };
+        assert!(member.replica.epoch() <= latest);
         member.log = log.clone();
         member.durable = log;
         member.queue.clear();
@@ -459,7 +497,9 @@ impl Cluster {
                 let which = self.pick(self.network.len());
                 let (to, message) = self.network.swap_remove(which);
                 let from = match &message {
-                    Message::Request { from, .. } | Message::Answer { from, .. } => *from,
+                    Message::Request { from, .. }
+                    | Message::Answer { from, .. }
+                    | Message::Features { from, .. } => *from,
                     Message::Lost { .. } => to,
                 };
                 let cut = faults && (self.cut == Some(to) || self.cut == Some(from));
@@ -485,7 +525,7 @@ impl Cluster {
                 let ms = self.rng.below(60);
                 self.pass(ms);
             }
-            85..97 => {
+            85..96 => {
                 let index = self.pick(self.members.len());
                 let reply = ReplyId(self.next_reply);
                 self.next_reply += 1;
@@ -501,6 +541,19 @@ impl Cluster {
                         payload,
                     },
                 );
+            }
+            96 if faults && matches!(self.voters, Voters::Changing) => {
+                let index = self.pick(self.members.len());
+                let other = self.pick(self.members.len());
+                // One of two voters that removes itself and loses the leadership at once is needed for the next election
+                // and cannot win it, because by its own log it is no voter. That is so in Kafka as well.
+                if index != other || self.members[index].replica.voters().len() > 2 {
+                    let voter = key(self.members[other].id);
+                    let reply = ReplyId(self.next_reply);
+                    self.next_reply += 1;
+                    let change = VoterChange::Remove { voter };
+                    self.step(index, Event::Reconfigure { reply, change });
+                }
             }
             97 if faults && self.rng.below(4) == 0 => {
                 let index = self.pick(self.members.len());
@@ -619,6 +672,25 @@ fn request_event(reply: ReplyId, from: ReplicaKey, body: PeerRequest, local: i32
             endpoints,
             kraft_versions,
         },
+        PeerRequest::AddRaftVoter {
+            cluster_id,
+            timeout_ms: _,
+            voter,
+            endpoints,
+            ack_when_committed,
+        } => Event::ReceiveAddRaftVoter {
+            context,
+            cluster_id: Some(cluster_id),
+            voter,
+            endpoints,
+            ack_when_committed,
+        },
+        PeerRequest::RemoveRaftVoter { cluster_id, voter } => Event::ReceiveRemoveRaftVoter {
+            context,
+            cluster_id: Some(cluster_id),
+            voter,
+        },
+        PeerRequest::ApiVersions => panic!("the network answers that"),
         PeerRequest::FetchSnapshot { .. } => panic!("nobody takes snapshots here"),
     }
 }
@@ -683,7 +755,16 @@ fn answer_event(request: RequestId, from: ReplicaKey, answer: Answer, batches: V
                 records,
             }
         }
-        Answer::TopLevel(_) | Answer::FetchSnapshot { .. } | Answer::DescribeQuorum(_) => {
+        // Of those that ask for a change here only additions come as requests.
+        Answer::VoterChange(outcome) => Event::ReceiveAddRaftVoterResponse {
+            request,
+            from,
+            error: outcome.map_or_else(|refusal| refusal.error, |_| ErrorCode::None),
+        },
+        Answer::TopLevel(_)
+        | Answer::FetchSnapshot { .. }
+        | Answer::DescribeQuorum(_)
+        | Answer::UpgradeKRaftVersion(_) => {
             panic!("nobody asks for {answer:?}")
         }
     }
@@ -734,6 +815,7 @@ fn one_leader_per_epoch_and_nothing_committed_is_lost() {
             run(3, Voters::Static, seed),
             run(5, Voters::Static, seed + 1000),
             run(3, Voters::Dynamic, seed + 2000),
+            run(4, Voters::Changing, seed + 3000),
         ] {
             outcomes = [0, 1, 2].map(|kind| outcomes[kind] + counted[kind]);
         }
