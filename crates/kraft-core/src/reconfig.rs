@@ -49,6 +49,8 @@ pub struct ChangeRefusal {
     pub error: ErrorCode,
     /// The text for the operator; empty where Kafka gives none.
     pub message: String,
+    /// Whether the change is written and may still happen.
+    pub open: bool,
 }
 
 impl ChangeRefusal {
@@ -56,7 +58,13 @@ impl ChangeRefusal {
         Self {
             error,
             message: message.into(),
+            open: false,
         }
+    }
+
+    /// The same, for a change that is written already.
+    pub(crate) fn open(self, open: bool) -> Self {
+        Self { open, ..self }
     }
 }
 

@@ -5,13 +5,13 @@ use crate::{
     error::{RaftError, SubmitChangeResult},
     inbound::Inbound,
     peer_api::PeerApi,
-    reconfig::{ReconfigOutcome, VoterChange},
     storage::{ReadId, ReadOutcome, SnapshotOutcome},
     views::{MetadataFetchSlice, QuorumStateSnapshot},
 };
 use bytes::Bytes;
 use kraft_core::{
-    Event, Instant, ReplicaKey, RequestId, SnapshotId, StateMachine, state_machine::Provenance,
+    Event, Instant, ReconfigOutcome, ReplicaKey, RequestId, SnapshotId, StateMachine, VoterChange,
+    state_machine::Provenance,
 };
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -60,6 +60,12 @@ pub enum Command<S: StateMachine> {
     EndQuorumEpochResponse(PeerResponse),
     /// The answer to our UpdateRaftVoter.
     UpdateRaftVoterResponse(PeerResponse),
+    /// The answer to our AddRaftVoter.
+    AddRaftVoterResponse(PeerResponse),
+    /// The answer to our RemoveRaftVoter.
+    RemoveRaftVoterResponse(PeerResponse),
+    /// The answer of a new voter to our ApiVersions.
+    ApiVersionsResponse(PeerResponse),
     /// A timer of the core may be due; the core looks itself.
     Timer(TimerTick),
     /// What a read of the log or of a snapshot gave.
@@ -97,7 +103,7 @@ pub enum Command<S: StateMachine> {
         /// Takes the outcome.
         reply: oneshot::Sender<Result<SubmitChangeResult, RaftError>>,
     },
-    /// Change the voter set. This engine refuses it with [`RaftError::UnsupportedVersion`].
+    /// Change the voter set, as the leader.
     Reconfigure {
         /// The change.
         change: VoterChange,
@@ -150,6 +156,9 @@ impl<S: StateMachine> Command<S> {
             PeerApi::EndQuorumEpoch => Some(Self::EndQuorumEpochResponse(response)),
             PeerApi::FetchSnapshot => Some(Self::FetchSnapshotResponse(response)),
             PeerApi::UpdateRaftVoter => Some(Self::UpdateRaftVoterResponse(response)),
+            PeerApi::AddRaftVoter => Some(Self::AddRaftVoterResponse(response)),
+            PeerApi::RemoveRaftVoter => Some(Self::RemoveRaftVoterResponse(response)),
+            PeerApi::ApiVersions => Some(Self::ApiVersionsResponse(response)),
             PeerApi::DescribeQuorum => None,
         }
     }
@@ -176,6 +185,9 @@ impl<S: StateMachine> Command<S> {
             | Self::BeginQuorumEpochResponse(_)
             | Self::EndQuorumEpochResponse(_)
             | Self::UpdateRaftVoterResponse(_)
+            | Self::AddRaftVoterResponse(_)
+            | Self::RemoveRaftVoterResponse(_)
+            | Self::ApiVersionsResponse(_)
             | Self::Timer(_)
             | Self::ReadDone { .. }
             | Self::SnapshotWritten { .. }
@@ -207,6 +219,9 @@ impl<S: StateMachine> Command<S> {
             | Self::BeginQuorumEpochResponse(_)
             | Self::EndQuorumEpochResponse(_)
             | Self::UpdateRaftVoterResponse(_)
+            | Self::AddRaftVoterResponse(_)
+            | Self::RemoveRaftVoterResponse(_)
+            | Self::ApiVersionsResponse(_)
             | Self::Timer(_)
             | Self::ReadDone { .. }
             | Self::SnapshotWritten { .. }

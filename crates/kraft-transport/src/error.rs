@@ -66,6 +66,12 @@ pub enum RaftError {
     /// Leadership was lost before the outcome was known: the change may or may not become committed.
     #[error("leadership was lost before the outcome was known; the change may still become committed")]
     Unknown,
+    /// A change of the voter set is written and not known to be committed: it may or may not happen.
+    #[error("the new voter set is written, but not known to be committed: {reason}")]
+    Open {
+        /// Why nobody waits for the commit any more.
+        reason: String,
+    },
     /// The node is shutting down and takes nothing new.
     #[error("the node is shutting down")]
     ShuttingDown,

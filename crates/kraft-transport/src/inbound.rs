@@ -78,6 +78,39 @@ pub enum Inbound {
         /// Takes the body of the answer.
         reply: oneshot::Sender<Bytes>,
     },
+    /// A voter is to be added.
+    AddRaftVoter {
+        /// The body.
+        req: Bytes,
+        /// Its version.
+        version: i16,
+        /// The listener's name.
+        listener: Arc<str>,
+        /// Takes the body of the answer.
+        reply: oneshot::Sender<Bytes>,
+    },
+    /// A voter is to be removed.
+    RemoveRaftVoter {
+        /// The body.
+        req: Bytes,
+        /// Its version.
+        version: i16,
+        /// The listener's name.
+        listener: Arc<str>,
+        /// Takes the body of the answer.
+        reply: oneshot::Sender<Bytes>,
+    },
+    /// What this node serves, and which features it has.
+    ApiVersions {
+        /// The body.
+        req: Bytes,
+        /// Its version.
+        version: i16,
+        /// The listener's name.
+        listener: Arc<str>,
+        /// Takes the body of the answer.
+        reply: oneshot::Sender<Bytes>,
+    },
     /// A voter tells its endpoints and levels.
     UpdateRaftVoter {
         /// The body.
@@ -115,7 +148,10 @@ impl Inbound {
             Fetch,
             FetchSnapshot,
             DescribeQuorum,
-            UpdateRaftVoter
+            AddRaftVoter,
+            RemoveRaftVoter,
+            UpdateRaftVoter,
+            ApiVersions
         )
     }
 
@@ -129,7 +165,10 @@ impl Inbound {
             Self::Fetch { .. } => PeerApi::Fetch,
             Self::FetchSnapshot { .. } => PeerApi::FetchSnapshot,
             Self::DescribeQuorum { .. } => PeerApi::DescribeQuorum,
+            Self::AddRaftVoter { .. } => PeerApi::AddRaftVoter,
+            Self::RemoveRaftVoter { .. } => PeerApi::RemoveRaftVoter,
             Self::UpdateRaftVoter { .. } => PeerApi::UpdateRaftVoter,
+            Self::ApiVersions { .. } => PeerApi::ApiVersions,
         }
     }
 
@@ -142,7 +181,10 @@ impl Inbound {
         | Self::Fetch { reply, .. }
         | Self::FetchSnapshot { reply, .. }
         | Self::DescribeQuorum { reply, .. }
-        | Self::UpdateRaftVoter { reply, .. }) = self;
+        | Self::AddRaftVoter { reply, .. }
+        | Self::RemoveRaftVoter { reply, .. }
+        | Self::UpdateRaftVoter { reply, .. }
+        | Self::ApiVersions { reply, .. }) = self;
         reply.is_closed()
     }
 
@@ -181,6 +223,24 @@ impl Inbound {
             reply,
         }
         | Self::DescribeQuorum {
+            req,
+            version,
+            listener,
+            reply,
+        }
+        | Self::AddRaftVoter {
+            req,
+            version,
+            listener,
+            reply,
+        }
+        | Self::RemoveRaftVoter {
+            req,
+            version,
+            listener,
+            reply,
+        }
+        | Self::ApiVersions {
             req,
             version,
             listener,

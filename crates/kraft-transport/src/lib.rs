@@ -169,7 +169,6 @@ pub mod network;
 pub mod node;
 pub mod peer_api;
 pub mod properties;
-pub mod reconfig;
 pub mod storage;
 pub mod tcp;
 pub mod views;
@@ -181,11 +180,12 @@ pub use inbound::Inbound;
 pub use network::{Network, OutboundRequest};
 pub use node::{Handle, LeaderCallError, ListenerConfig, NodeConfig};
 pub use peer_api::PeerApi;
-pub use reconfig::{ReconfigOutcome, VoterChange};
 pub use storage::{
     ReadId, ReadOutcome, ReadRequest, SnapshotContents, SnapshotJob, SnapshotOutcome, Storage,
 };
 pub use views::{MetadataFetchSlice, NodeState, ObserverReplica, QuorumStateSnapshot};
 
+/// Changes of the voter set, for [`Handle::reconfigure`].
+pub use kraft_core::{ReconfigOutcome, VoterChange};
 /// The channel that brings an answer back; whoever drives an engine without its driver needs it.
 pub use tokio::sync::oneshot;

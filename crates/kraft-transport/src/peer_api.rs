@@ -1,6 +1,7 @@
 //! The APIs that replicas speak among themselves.
 
 use kraft_core::PeerRequest;
+use kraft_wire::ApiKey;
 use std::ops::RangeInclusive;
 
 /// An API whose requests go through the consensus core.
@@ -18,19 +19,27 @@ pub enum PeerApi {
     DescribeQuorum,
     /// A piece of a snapshot.
     FetchSnapshot,
+    /// A voter is added.
+    AddRaftVoter,
+    /// A voter is removed.
+    RemoveRaftVoter,
     /// A voter tells its endpoints and levels.
     UpdateRaftVoter,
+    /// A new voter is asked for its features. To be asked that, a node need not trouble consensus.
+    ApiVersions,
 }
 
 impl PeerApi {
-    /// All of them, by rising api key.
-    pub const ALL: [Self; 7] = [
+    /// All that consensus answers, by rising api key.
+    pub const ALL: [Self; 9] = [
         Self::Fetch,
         Self::Vote,
         Self::BeginQuorumEpoch,
         Self::EndQuorumEpoch,
         Self::DescribeQuorum,
         Self::FetchSnapshot,
+        Self::AddRaftVoter,
+        Self::RemoveRaftVoter,
         Self::UpdateRaftVoter,
     ];
 
@@ -44,11 +53,14 @@ impl PeerApi {
             Self::EndQuorumEpoch => 54,
             Self::DescribeQuorum => 55,
             Self::FetchSnapshot => 59,
+            Self::AddRaftVoter => 80,
+            Self::RemoveRaftVoter => 81,
             Self::UpdateRaftVoter => 82,
+            Self::ApiVersions => 18,
         }
     }
 
-    /// The API of a number, if it is one of these.
+    /// The API of a number, if it is one that consensus answers.
     #[must_use]
     pub fn from_key(key: i16) -> Option<Self> {
         Self::ALL.into_iter().find(|api| api.key() == key)
@@ -63,7 +75,10 @@ impl PeerApi {
             PeerRequest::EndQuorumEpoch { .. } => Self::EndQuorumEpoch,
             PeerRequest::Fetch { .. } => Self::Fetch,
             PeerRequest::FetchSnapshot { .. } => Self::FetchSnapshot,
+            PeerRequest::AddRaftVoter { .. } => Self::AddRaftVoter,
+            PeerRequest::RemoveRaftVoter { .. } => Self::RemoveRaftVoter,
             PeerRequest::UpdateRaftVoter { .. } => Self::UpdateRaftVoter,
+            PeerRequest::ApiVersions => Self::ApiVersions,
         }
     }
 
@@ -73,8 +88,9 @@ impl PeerApi {
         match self {
             Self::Fetch => 4..=18,
             Self::Vote | Self::DescribeQuorum => 0..=2,
-            Self::BeginQuorumEpoch | Self::EndQuorumEpoch | Self::FetchSnapshot => 0..=1,
-            Self::UpdateRaftVoter => 0..=0,
+            Self::BeginQuorumEpoch | Self::EndQuorumEpoch | Self::FetchSnapshot | Self::AddRaftVoter => 0..=1,
+            Self::RemoveRaftVoter | Self::UpdateRaftVoter => 0..=0,
+            Self::ApiVersions => ApiKey::ApiVersions.versions(),
         }
     }
 
@@ -83,8 +99,13 @@ impl PeerApi {
     #[must_use]
     pub fn only_reads(self) -> bool {
         match self {
-            Self::Fetch | Self::FetchSnapshot | Self::DescribeQuorum => true,
-            Self::Vote | Self::BeginQuorumEpoch | Self::EndQuorumEpoch | Self::UpdateRaftVoter => false,
+            Self::Fetch | Self::FetchSnapshot | Self::DescribeQuorum | Self::ApiVersions => true,
+            Self::Vote
+            | Self::BeginQuorumEpoch
+            | Self::EndQuorumEpoch
+            | Self::AddRaftVoter
+            | Self::RemoveRaftVoter
+            | Self::UpdateRaftVoter => false,
         }
     }
 }

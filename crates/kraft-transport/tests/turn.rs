@@ -318,7 +318,7 @@ fn a_proposal_whose_caller_has_gone_is_not_appended() {
 }
 
 #[test]
-fn a_voter_change_is_refused_in_so_many_words() {
+fn a_voter_change_that_cannot_be_is_refused_with_kafkas_code() {
     let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
     node.lead();
     let (reply, mut answer) = oneshot::channel();
@@ -327,7 +327,7 @@ fn a_voter_change_is_refused_in_so_many_words() {
     node.turn([Command::Reconfigure { change, reply }]);
     assert!(matches!(
         answer.try_recv().expect("answered"),
-        Err(RaftError::UnsupportedVersion { .. })
+        Err(RaftError::Invalid { code: 42, .. })
     ));
 }
 

@@ -141,9 +141,11 @@ impl Replica {
         let Role::Leader(leader) = &mut self.role else {
             return;
         };
-        let waiting = leader.pending_change.take().and_then(|change| change.waiting);
-        if let Some(reply) = waiting {
-            self.refuse_change(reply, refusal, turn);
+        let Some(change) = leader.pending_change.take() else {
+            return;
+        };
+        if let Some(reply) = change.waiting {
+            self.refuse_change(reply, refusal.open(change.offset().is_some()), turn);
         }
     }
 
@@ -183,13 +185,18 @@ impl Replica {
 
     /// The leadership is over, and with it everything that it had under way.
     pub(super) fn fail_change(&self, former: &Leader, turn: &mut Turn<'_>) {
-        let message = "This node does not lead any more; whether the change happens is open";
-        let lost = || ChangeRefusal::new(ErrorCode::NotLeaderOrFollower, message);
-        if let Some(reply) = former.pending_change.as_ref().and_then(|change| change.waiting) {
-            self.refuse_change(reply, lost(), turn);
+        let lost = ChangeRefusal::new(
+            ErrorCode::NotLeaderOrFollower,
+            "This node does not lead any more.",
+        );
+        if let Some(change) = &former.pending_change
+            && let Some(reply) = change.waiting
+        {
+            self.refuse_change(reply, lost.clone().open(change.offset().is_some()), turn);
         }
         for (reply, _) in &former.upgrade_callers {
-            self.reply(*reply, Answer::UpgradeKRaftVersion(Err(lost())), turn);
+            let refusal = lost.clone().open(true);
+            self.reply(*reply, Answer::UpgradeKRaftVersion(Err(refusal)), turn);
         }
     }
 

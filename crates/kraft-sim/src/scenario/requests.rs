@@ -8,7 +8,7 @@ use super::{
 };
 use kraft_core::{
     Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplicaKey, ReplyId,
-    RequestContext, SuccessorRank,
+    RequestContext, SuccessorRank, SupportedVersions, VoterChange, VoterNode,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -23,6 +23,19 @@ pub(crate) fn event(command: &Command, stage: &mut Stage) -> Result<Option<Event
         "fetch" => fetch(command, stage)?,
         "fetch-snapshot" => fetch_snapshot(command, stage)?,
         "update-voter" => update_voter(command, stage)?,
+        "add-voter" => add_voter(command, stage)?,
+        "remove-voter" => Event::ReceiveRemoveRaftVoter {
+            context: context(command, stage)?,
+            cluster_id: cluster_id(command, stage),
+            voter: command.need("voter", command.key("voter")?)?,
+        },
+        "reconfigure" => reconfigure(command, stage)?,
+        "upgrade" => Event::UpgradeKRaftVersion {
+            reply: stage.next_reply(),
+            epoch: command.epoch("epoch")?,
+            level: command.need("level", command.number("level")?)?,
+            validate_only: command.flag("validate-only"),
+        },
         "describe" => Event::ReceiveDescribeQuorum {
             context: context(command, stage)?,
         },
@@ -128,6 +141,7 @@ fn leader_endpoints(command: &Command, leader: NodeId, usual: bool) -> Result<En
         None if usual => Ok(names::endpoints(leader)),
         None | Some("none") => Ok(Endpoints::empty()),
         Some("usual") => Ok(names::endpoints(leader)),
+        Some("other-listener") => Ok(Endpoints::single("SECOND", names::endpoint(leader))),
         Some("two") => {
             let mut endpoints = names::endpoints(leader);
             endpoints.insert("SECOND", names::endpoint(leader));
@@ -216,6 +230,40 @@ fn update_voter(command: &Command, stage: &mut Stage) -> Result<Event, CommandEr
         voter,
         endpoints: leader_endpoints(command, voter.id, true)?,
         kraft_versions: kraft_core::SupportedVersions { min: 0, max },
+    })
+}
+
+fn add_voter(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
+    let voter = command.need("voter", command.key("voter")?)?;
+    Ok(Event::ReceiveAddRaftVoter {
+        context: context(command, stage)?,
+        cluster_id: cluster_id(command, stage),
+        voter,
+        endpoints: leader_endpoints(command, voter.id, true)?,
+        ack_when_committed: !command.flag("early"),
+    })
+}
+
+/// The embedder's own changes, by the same names of arguments as the requests.
+fn reconfigure(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
+    let key = command.need("voter", command.key("voter")?)?;
+    let voter = VoterNode {
+        key,
+        endpoints: leader_endpoints(command, key.id, true)?,
+        kraft_versions: SupportedVersions { min: 0, max: 1 },
+    };
+    let change = match command.word()? {
+        "add" => VoterChange::Add {
+            voter,
+            ack_when_committed: !command.flag("early"),
+        },
+        "remove" => VoterChange::Remove { voter: key },
+        "update" => VoterChange::Update { voter },
+        other => return Err(bad("change", other)),
+    };
+    Ok(Event::Reconfigure {
+        reply: stage.next_reply(),
+        change,
     })
 }
 

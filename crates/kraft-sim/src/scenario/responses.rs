@@ -9,7 +9,7 @@ use super::{
 };
 use kraft_core::{
     AnswerContext, Epoch, Event, FetchedRecords, LogOffsetMetadata, LogView as _, NodeId, PartitionMatch,
-    PeerRequest, ReplicaKey, RequestId, SnapshotId,
+    PeerRequest, ReplicaKey, RequestId, SnapshotId, SupportedVersions,
 };
 
 pub(crate) fn event(command: &Command, request: RequestId, stage: &mut Stage) -> Result<Event, CommandError> {
@@ -39,12 +39,40 @@ pub(crate) fn event(command: &Command, request: RequestId, stage: &mut Stage) ->
         PeerRequest::FetchSnapshot {
             snapshot, position, ..
         } => fetch_snapshot(command, stage, answer, from, epoch, (snapshot, position))?,
+        PeerRequest::ApiVersions => Event::ReceiveApiVersionsResponse {
+            request,
+            from,
+            error: answer.error,
+            kraft_versions: features(command)?,
+        },
+        PeerRequest::AddRaftVoter { .. } => Event::ReceiveAddRaftVoterResponse {
+            request,
+            from,
+            error: answer.error,
+        },
+        PeerRequest::RemoveRaftVoter { .. } => Event::ReceiveRemoveRaftVoterResponse {
+            request,
+            from,
+            error: answer.error,
+        },
         PeerRequest::UpdateRaftVoter { .. } => Event::ReceiveUpdateRaftVoterResponse {
             answer,
             from,
             leader_epoch: epoch,
         },
     })
+}
+
+/// The kraft.version levels that a new voter names: 0 to 1 unless `kraft-version` says `none` or the largest one.
+fn features(command: &Command) -> Result<Option<SupportedVersions>, CommandError> {
+    match command.text("kraft-version") {
+        None => Ok(Some(SupportedVersions { min: 0, max: 1 })),
+        Some("none") => Ok(None),
+        Some(text) => {
+            let max = text.parse().map_err(|_| bad("kraft-version", text))?;
+            Ok(Some(SupportedVersions { min: 0, max }))
+        }
+    }
 }
 
 /// A vote answer has to say whether it grants, unless it is an error.

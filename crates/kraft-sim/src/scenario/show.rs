@@ -5,9 +5,9 @@ use super::{
     records::{show_batch, show_control},
 };
 use kraft_core::{
-    Action, Answer, AppendPayload, BatchInfo, DescribeRefusal, DiskOp, ElectionState, ErrorCode, FetchPlan,
-    LogEnd, PartitionAnswer, PeerRequest, ProposalOutcome, QuorumDescription, Refusal, ReplicaProgress,
-    RequestFault, RoleName, SnapshotId, Ticket,
+    Action, Answer, AppendPayload, BatchInfo, ChangeRefusal, DescribeRefusal, DiskOp, ElectionState,
+    ErrorCode, FetchPlan, LogEnd, PartitionAnswer, PeerRequest, ProposalOutcome, QuorumDescription,
+    ReconfigOutcome, Refusal, ReplicaProgress, RequestFault, RoleName, SnapshotId, Ticket, UpgradeOutcome,
 };
 
 /// The text of an action. `durable` is the newest ticket that is durable: a later one is waited for.
@@ -209,6 +209,26 @@ pub(crate) fn peer_request(body: &PeerRequest) -> String {
             show_key(replica),
             snapshot_id(*snapshot)
         ),
+        PeerRequest::ApiVersions => "ApiVersions".to_owned(),
+        PeerRequest::AddRaftVoter {
+            cluster_id: _,
+            timeout_ms,
+            voter,
+            endpoints,
+            ack_when_committed,
+        } => format!(
+            "AddRaftVoter of {} at {}, {}, wait {timeout_ms} ms",
+            show_key(voter),
+            show_endpoints(endpoints),
+            if *ack_when_committed {
+                "answer at commit"
+            } else {
+                "answer at append"
+            }
+        ),
+        PeerRequest::RemoveRaftVoter { cluster_id: _, voter } => {
+            format!("RemoveRaftVoter of {}", show_key(voter))
+        }
         PeerRequest::UpdateRaftVoter {
             cluster_id: _,
             epoch,
@@ -279,6 +299,17 @@ fn show_answer(answer: &Answer) -> String {
             format!("FetchSnapshot {}, {window}", partition_answer(partition))
         }
         Answer::UpdateRaftVoter(partition) => format!("UpdateRaftVoter {}", partition_answer(partition)),
+        Answer::VoterChange(outcome) => match outcome {
+            Ok(ReconfigOutcome::Appended { offset }) => format!("voter change NONE, appended at {offset}"),
+            Ok(ReconfigOutcome::Committed { offset }) => format!("voter change NONE, committed at {offset}"),
+            Ok(ReconfigOutcome::Noted) => "voter change NONE, noted".to_owned(),
+            Err(refusal) => format!("voter change {}", change_refusal(refusal)),
+        },
+        Answer::UpgradeKRaftVersion(outcome) => match outcome {
+            Ok(UpgradeOutcome::Possible) => "kraft.version NONE, possible".to_owned(),
+            Ok(UpgradeOutcome::InForce) => "kraft.version NONE, in force".to_owned(),
+            Err(refusal) => format!("kraft.version {}", change_refusal(refusal)),
+        },
         Answer::DescribeQuorum(Ok(description)) => describe(description),
         Answer::DescribeQuorum(Err(DescribeRefusal::UnknownPartition)) => {
             "DescribeQuorum UNKNOWN_TOPIC_OR_PARTITION".to_owned()
@@ -286,6 +317,16 @@ fn show_answer(answer: &Answer) -> String {
         Answer::DescribeQuorum(Err(DescribeRefusal::NotLeader)) => {
             "DescribeQuorum NOT_LEADER_OR_FOLLOWER".to_owned()
         }
+    }
+}
+
+fn change_refusal(refusal: &ChangeRefusal) -> String {
+    let ChangeRefusal { error, message, open } = refusal;
+    let open = if *open { ", may still happen" } else { "" };
+    if message.is_empty() {
+        format!("{}{open}", error_name(*error))
+    } else {
+        format!("{}{open}: {message}", error_name(*error))
     }
 }
 

@@ -156,6 +156,14 @@ pub(crate) fn encode_answer(
             }
             message.to_bytes(version)
         }
+        Answer::VoterChange(outcome) => {
+            let (error, message) = match outcome {
+                Ok(_) => (ErrorCode::None, None),
+                Err(refusal) => (refusal.error, Some(refusal.message.clone())),
+            };
+            voter_change(api, version, error, message)
+        }
+        Answer::UpgradeKRaftVersion(_) => unreachable!("no peer asks consensus to raise kraft.version"),
         Answer::DescribeQuorum(Ok(description)) => described(topic, version, description),
         Answer::DescribeQuorum(Err(refusal)) => not_described(topic, version, *refusal, echo),
     }
@@ -180,6 +188,34 @@ fn top_level(api: PeerApi, version: i16, error: ErrorCode) -> Result<Bytes, Enco
         PeerApi::FetchSnapshot => only_error!(FetchSnapshotResponse),
         PeerApi::DescribeQuorum => only_error!(DescribeQuorumResponse),
         PeerApi::UpdateRaftVoter => only_error!(UpdateRaftVoterResponse),
+        PeerApi::AddRaftVoter => only_error!(AddRaftVoterResponse),
+        PeerApi::RemoveRaftVoter => only_error!(RemoveRaftVoterResponse),
+        PeerApi::ApiVersions => only_error!(ApiVersionsResponse),
+    }
+}
+
+/// The two answers look the same.
+fn voter_change(
+    api: PeerApi,
+    version: i16,
+    error: ErrorCode,
+    error_message: Option<String>,
+) -> Result<Bytes, EncodeError> {
+    let error_code = error.code();
+    if api == PeerApi::AddRaftVoter {
+        m::AddRaftVoterResponse {
+            error_code,
+            error_message,
+            ..Default::default()
+        }
+        .to_bytes(version)
+    } else {
+        m::RemoveRaftVoterResponse {
+            error_code,
+            error_message,
+            ..Default::default()
+        }
+        .to_bytes(version)
     }
 }
 

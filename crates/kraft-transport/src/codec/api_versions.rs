@@ -1,5 +1,6 @@
 //! The answer to ApiVersions: what this node serves, and which features it has.
 
+use super::KRAFT_VERSION;
 use crate::peer_api::PeerApi;
 use bytes::Bytes;
 use kraft_core::{
@@ -17,7 +18,7 @@ pub(crate) fn served(machine: Vec<HandledApi>) -> Vec<HandledApi> {
     };
     let mut apis = machine;
     apis.extend(PeerApi::ALL.map(|api| range(api.key(), api.versions())));
-    for api in [ApiKey::ApiVersions, ApiKey::MetadataFetch] {
+    for api in [ApiKey::ApiVersions, ApiKey::MetadataFetch, ApiKey::UpdateFeatures] {
         apis.push(range(api.key(), api.versions()));
     }
     apis.sort_by_key(|api| api.key);
@@ -94,7 +95,7 @@ pub(crate) fn answer(
 /// `kraft.version`, which consensus itself keeps.
 pub(crate) fn kraft_version(supported: SupportedVersions, level: i16) -> Feature {
     Feature {
-        name: "kraft.version".to_owned(),
+        name: KRAFT_VERSION.to_owned(),
         supported,
         finalized: level,
     }

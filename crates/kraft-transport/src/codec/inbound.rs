@@ -79,6 +79,15 @@ pub(crate) fn decode_request(
             m::DescribeQuorumRequest::from_bytes(body, version)?,
             origin,
         ),
+        PeerApi::AddRaftVoter => (
+            add(m::AddRaftVoterRequest::from_bytes(body, version)?, origin),
+            Echo::Nothing,
+        ),
+        PeerApi::RemoveRaftVoter => (
+            remove(m::RemoveRaftVoterRequest::from_bytes(body, version)?, origin),
+            Echo::Nothing,
+        ),
+        PeerApi::ApiVersions => unreachable!("consensus is not asked for features"),
         PeerApi::UpdateRaftVoter => (
             update(m::UpdateRaftVoterRequest::from_bytes(body, version)?, origin),
             Echo::Nothing,
@@ -215,6 +224,25 @@ fn describe(topic: &Topic, request: m::DescribeQuorumRequest, origin: &Origin<'_
     let echo = Echo::Topics(topics.collect());
     let context = origin.context(partition_match(matched));
     (Event::ReceiveDescribeQuorum { context }, echo)
+}
+
+fn add(request: m::AddRaftVoterRequest, origin: &Origin<'_>) -> Event {
+    let listeners = request.listeners.into_iter();
+    Event::ReceiveAddRaftVoter {
+        context: origin.context(PartitionMatch::Metadata),
+        cluster_id: request.cluster_id,
+        voter: ReplicaKey::new(NodeId(request.voter_id), request.voter_directory_id),
+        endpoints: collect(listeners.map(|l| (l.name, l.host, l.port))),
+        ack_when_committed: request.ack_when_committed,
+    }
+}
+
+fn remove(request: m::RemoveRaftVoterRequest, origin: &Origin<'_>) -> Event {
+    Event::ReceiveRemoveRaftVoter {
+        context: origin.context(PartitionMatch::Metadata),
+        cluster_id: request.cluster_id,
+        voter: ReplicaKey::new(NodeId(request.voter_id), request.voter_directory_id),
+    }
 }
 
 fn update(request: m::UpdateRaftVoterRequest, origin: &Origin<'_>) -> Event {

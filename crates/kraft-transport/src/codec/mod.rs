@@ -7,6 +7,7 @@ mod outbound;
 mod response;
 #[cfg(test)]
 mod tests;
+pub(crate) mod update_features;
 #[cfg(test)]
 mod wire_theme_test;
 
@@ -18,6 +19,9 @@ pub(crate) use response::{Bodies, decode_response};
 use kraft_core::PartitionMatch;
 use std::sync::Arc;
 use uuid::Uuid;
+
+/// The name of the feature that consensus keeps itself.
+pub(crate) const KRAFT_VERSION: &str = "kraft.version";
 
 /// The topic whose only partition is the metadata log.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -154,6 +154,43 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
             ..Default::default()
         }
         .to_bytes(version),
+        PeerRequest::ApiVersions => m::ApiVersionsRequest {
+            client_software_name: "kraft".to_owned(),
+            client_software_version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Default::default()
+        }
+        .to_bytes(version),
+        PeerRequest::AddRaftVoter {
+            cluster_id,
+            timeout_ms,
+            voter,
+            endpoints,
+            ack_when_committed,
+        } => m::AddRaftVoterRequest {
+            cluster_id: Some(cluster_id.clone()),
+            timeout_ms: *timeout_ms,
+            voter_id: voter.id.0,
+            voter_directory_id: voter.directory_or_nil(),
+            listeners: endpoints
+                .iter()
+                .map(|(name, endpoint)| m::AddRaftVoterRequestListener {
+                    name: name.to_owned(),
+                    host: endpoint.host.clone(),
+                    port: endpoint.port,
+                    ..Default::default()
+                })
+                .collect(),
+            ack_when_committed: *ack_when_committed,
+            ..Default::default()
+        }
+        .to_bytes(version),
+        PeerRequest::RemoveRaftVoter { cluster_id, voter } => m::RemoveRaftVoterRequest {
+            cluster_id: Some(cluster_id.clone()),
+            voter_id: voter.id.0,
+            voter_directory_id: voter.directory_or_nil(),
+            ..Default::default()
+        }
+        .to_bytes(version),
         PeerRequest::UpdateRaftVoter {
             cluster_id,
             epoch,

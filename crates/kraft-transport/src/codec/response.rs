@@ -1,11 +1,11 @@
 //! Answers of peers, as events.
 
-use super::{Topic, partition_match, single};
+use super::{KRAFT_VERSION, Topic, partition_match, single};
 use crate::{command::PeerResponse, peer_api::PeerApi};
 use bytes::Bytes;
 use kraft_core::{
     AnswerContext, Endpoint, Epoch, ErrorCode, Event, FetchedRecords, LogOffsetMetadata, NodeId,
-    PartitionMatch, PayloadId, SnapshotId,
+    PartitionMatch, PayloadId, SnapshotId, SupportedVersions,
 };
 use kraft_wire::{DecodeError, Message, message as m};
 
@@ -54,6 +54,17 @@ pub(crate) fn decode_response(
             bodies,
         ),
         PeerApi::UpdateRaftVoter => update(response, m::UpdateRaftVoterResponse::from_bytes(body, version)?),
+        PeerApi::AddRaftVoter => Event::ReceiveAddRaftVoterResponse {
+            request: response.request,
+            from: response.from,
+            error: ErrorCode::from_code(m::AddRaftVoterResponse::from_bytes(body, version)?.error_code),
+        },
+        PeerApi::RemoveRaftVoter => Event::ReceiveRemoveRaftVoterResponse {
+            request: response.request,
+            from: response.from,
+            error: ErrorCode::from_code(m::RemoveRaftVoterResponse::from_bytes(body, version)?.error_code),
+        },
+        PeerApi::ApiVersions => features(response, m::ApiVersionsResponse::from_bytes(body, version)?),
         PeerApi::DescribeQuorum => unreachable!("this node asks nobody to describe the quorum"),
     })
 }
@@ -208,6 +219,20 @@ fn update(response: &PeerResponse, answer: m::UpdateRaftVoterResponse) -> Event 
         ),
         from: response.from,
         leader_epoch: Epoch(leader.leader_epoch),
+    }
+}
+
+fn features(response: &PeerResponse, answer: m::ApiVersionsResponse) -> Event {
+    let mut features = answer.supported_features.iter();
+    let kraft_version = features.find(|feature| feature.name == KRAFT_VERSION);
+    Event::ReceiveApiVersionsResponse {
+        request: response.request,
+        from: response.from,
+        error: ErrorCode::from_code(answer.error_code),
+        kraft_versions: kraft_version.map(|feature| SupportedVersions {
+            min: feature.min_version,
+            max: feature.max_version,
+        }),
     }
 }
 

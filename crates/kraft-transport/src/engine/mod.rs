@@ -9,13 +9,14 @@ mod observe;
 mod payloads;
 mod perform;
 mod proposals;
+mod reconfigure;
 mod replies;
 mod snapshots;
 
 use crate::{
     codec::{self, Origin, Topic, decode_request, decode_response},
     command::{Command, PeerResponse, QueuedCommand},
-    error::{NodeError, RaftError},
+    error::NodeError,
     inbound::Inbound,
     network::Network,
     peer_api::PeerApi,
@@ -28,9 +29,11 @@ use kraft_core::{
     StateMachine, Ticket, Time,
 };
 use kraft_log::LogIndex;
+use kraft_wire::ApiKey;
 use payloads::Payloads;
 use perform::Held;
 use proposals::{Proposal, Proposals, Waiter};
+use reconfigure::Changes;
 use replies::Replies;
 use snapshots::Snapshots;
 use std::collections::{BTreeMap, VecDeque};
@@ -92,6 +95,7 @@ pub struct Engine<S: StateMachine, L, N> {
     truncations: u64,
     payloads: Payloads,
     replies: Replies,
+    changes: Changes,
     proposals: Proposals<S>,
     applied: Applied,
     snapshots: Snapshots,
@@ -137,6 +141,7 @@ where
             truncations: 0,
             payloads: Payloads::default(),
             replies: Replies::default(),
+            changes: Changes::default(),
             proposals: Proposals::default(),
             snapshots: Snapshots::default(),
             image,
@@ -227,17 +232,24 @@ where
                 listener,
                 reply,
             } => {
-                if api == kraft_wire::ApiKey::ApiVersions.key() {
-                    self.answer_api_versions(version, &body, reply);
-                } else {
-                    self.proposals.wait(Proposal::Request {
-                        api,
-                        version,
-                        body,
-                        listener,
-                        reply,
-                    });
+                if api == ApiKey::ApiVersions.key() {
+                    return self.answer_api_versions(version, &body, reply);
                 }
+                let reply = if api == ApiKey::UpdateFeatures.key() {
+                    match self.update_kraft_version(version, &body, reply, now) {
+                        Some(reply) => reply,
+                        None => return,
+                    }
+                } else {
+                    reply
+                };
+                self.proposals.wait(Proposal::Request {
+                    api,
+                    version,
+                    body,
+                    listener,
+                    reply,
+                });
             }
             Command::Event(Event::Durable { up_to }) => self.durable(up_to, now),
             Command::Event(event) => self.step(event, now),
@@ -254,6 +266,15 @@ where
             }
             Command::UpdateRaftVoterResponse(response) => {
                 self.handle_response(PeerApi::UpdateRaftVoter, &response, now);
+            }
+            Command::AddRaftVoterResponse(response) => {
+                self.handle_response(PeerApi::AddRaftVoter, &response, now);
+            }
+            Command::RemoveRaftVoterResponse(response) => {
+                self.handle_response(PeerApi::RemoveRaftVoter, &response, now);
+            }
+            Command::ApiVersionsResponse(response) => {
+                self.handle_response(PeerApi::ApiVersions, &response, now);
             }
             Command::Timer(tick) => self.step(tick.into(), now),
             Command::ReadDone { read, outcome } => self.read_done(read, outcome, now),
@@ -274,11 +295,7 @@ where
                     waiter: Waiter::Change(reply),
                 });
             }
-            Command::Reconfigure { change: _, reply } => {
-                let operation = "a change of the voter set";
-                // A caller that is gone learns nothing.
-                let _ = reply.send(Err(RaftError::UnsupportedVersion { operation }));
-            }
+            Command::Reconfigure { change, reply } => self.reconfigure(change, reply, now),
             Command::TriggerSnapshot { reply } => self.trigger_snapshot(reply, now),
             Command::QuorumStateSnapshot { reply } => {
                 let _ = reply.send(self.quorum_state(now));
@@ -305,6 +322,9 @@ where
 
     fn handle_inbound(&mut self, inbound: Inbound, now: Time) {
         let (api, body, version, listener, sender) = inbound.into_parts();
+        if api == PeerApi::ApiVersions {
+            return self.answer_api_versions(version, &body, sender);
+        }
         let reply = self.replies.next_id();
         let origin = Origin {
             listener: &listener,

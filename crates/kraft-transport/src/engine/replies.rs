@@ -95,6 +95,9 @@ where
 {
     /// Answers a caller: at once where the bytes are at hand, else when they have been read.
     pub(super) fn reply(&mut self, reply: ReplyId, answer: Answer, truncations: u64) {
+        let Some(answer) = self.answer_change(reply, answer) else {
+            return;
+        };
         // The caller may have gone in the meantime.
         let Some(caller) = self.replies.callers.remove(&reply) else {
             return;
@@ -146,6 +149,8 @@ where
             | Answer::Fetch { .. }
             | Answer::FetchSnapshot { .. }
             | Answer::UpdateRaftVoter(_)
+            | Answer::VoterChange(_)
+            | Answer::UpgradeKRaftVersion(_)
             | Answer::DescribeQuorum(_) => self.send_answer(caller, &answer, Bytes::new()),
         }
     }

@@ -7,7 +7,7 @@ use crate::{
     views::{NodeState, QuorumStateSnapshot},
 };
 use bytes::Bytes;
-use kraft_core::{NodeId, StateMachine, state_machine::Provenance};
+use kraft_core::{NodeId, ReconfigOutcome, StateMachine, VoterChange, state_machine::Provenance};
 use kraft_wire::ApiKey;
 use std::{net::SocketAddr, time::Duration};
 use thiserror::Error;
@@ -96,6 +96,15 @@ impl<S: StateMachine> Handle<S> {
         let (reply, answer) = oneshot::channel();
         let command = Command::SubmitDelegationTokenMutations { mutations, reply };
         self.ask(command, answer).await?
+    }
+
+    /// Adds, removes or updates a voter. Works on the leader only.
+    ///
+    /// # Errors
+    /// [`RaftError::Open`] leaves open whether the change happens; after every other one nothing is written.
+    pub async fn reconfigure(&self, change: VoterChange) -> Result<ReconfigOutcome, RaftError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Command::Reconfigure { change, reply }, answer).await?
     }
 
     /// Writes a snapshot of what is applied and waits until it is on disk.
