@@ -9,7 +9,7 @@ use kraft_core::{
     Action, Answer, AnswerContext, AppendPayload, BatchInfo, Config, ControlRecord, DiskOp, Endpoint,
     Endpoints, Epoch, ErrorCode, Event, FetchedRecords, Instant, LogEnd, LogOffsetMetadata, LogView, NodeId,
     PartitionMatch, PayloadId, PeerRequest, Replica, ReplicaKey, ReplyId, RequestContext, RequestFault,
-    RequestId, RoleName, SnapshotId, SuccessorRank, SupportedVersions, Ticket, Time,
+    RequestId, RoleName, SnapshotId, SuccessorRank, SupportedVersions, Ticket, Time, VoterChange, VoterNode,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -65,6 +65,7 @@ impl Victim {
             _ => vec![endpoint(2), endpoint(3)],
         };
         settings.can_become_voter = !random.one_in(4);
+        settings.auto_join = random.one_in(3);
         settings.seed = random.next();
         let mut directory = Directory::default();
         if settings.static_voters.is_empty() {
@@ -441,7 +442,23 @@ impl Victim {
     }
 
     fn request_event(&mut self) -> Event {
-        match self.random.below(12) {
+        match self.random.below(16) {
+            12 | 13 => {
+                let voter = self.replica_key();
+                Event::ReceiveAddRaftVoter {
+                    context: self.context(),
+                    cluster_id: self.cluster(),
+                    voter,
+                    endpoints: self.endpoints(),
+                    ack_when_committed: self.random.one_in(2),
+                }
+            }
+            14 => Event::ReceiveRemoveRaftVoter {
+                context: self.context(),
+                cluster_id: self.cluster(),
+                voter: self.replica_key(),
+            },
+            15 => self.change(),
             0 | 1 => Event::ReceiveVoteRequest {
                 context: self.context(),
                 from: self.replica_key(),
@@ -514,8 +531,58 @@ impl Victim {
         }
     }
 
+    /// What the embedder asks for.
+    fn change(&mut self) -> Event {
+        let reply = self.context().reply;
+        let key = self.replica_key();
+        let voter = VoterNode {
+            key,
+            endpoints: self.endpoints(),
+            kraft_versions: SupportedVersions { min: 0, max: 1 },
+        };
+        let change = match self.random.below(4) {
+            0 => {
+                return Event::UpgradeKRaftVersion {
+                    reply,
+                    epoch: self.random.one_in(2).then(|| self.epoch()),
+                    level: *self.random.pick(&[1, 1, 0, 2, -1, i16::MAX]),
+                    validate_only: self.random.one_in(4),
+                };
+            }
+            1 => VoterChange::Add {
+                voter,
+                ack_when_committed: self.random.one_in(2),
+            },
+            2 => VoterChange::Remove { voter: key },
+            _ => VoterChange::Update { voter },
+        };
+        Event::Reconfigure { reply, change }
+    }
+
+    fn features(&mut self) -> Option<SupportedVersions> {
+        let min = *self.random.pick(&[0, 0, 0, 1, -1, i16::MAX]);
+        let max = *self.random.pick(&[1, 1, 1, 0, -1, i16::MAX]);
+        (!self.random.one_in(5)).then_some(SupportedVersions { min, max })
+    }
+
     fn answer_event(&mut self) -> Event {
-        match self.random.below(14) {
+        match self.random.below(17) {
+            13 => Event::ReceiveApiVersionsResponse {
+                request: self.request(),
+                from: self.replica_key(),
+                error: self.error(),
+                kraft_versions: self.features(),
+            },
+            14 => Event::ReceiveAddRaftVoterResponse {
+                request: self.request(),
+                from: self.replica_key(),
+                error: self.error(),
+            },
+            15 => Event::ReceiveRemoveRaftVoterResponse {
+                request: self.request(),
+                from: self.replica_key(),
+                error: self.error(),
+            },
             0..4 => Event::ReceiveVoteResponse {
                 answer: self.answer(),
                 from: self.replica_key(),
@@ -653,6 +720,22 @@ impl Victim {
             PeerRequest::EndQuorumEpoch { .. } => {
                 Event::ReceiveEndQuorumEpochResponse { answer, from, epoch }
             }
+            PeerRequest::ApiVersions => Event::ReceiveApiVersionsResponse {
+                request,
+                from,
+                error: ErrorCode::None,
+                kraft_versions: self.features(),
+            },
+            PeerRequest::AddRaftVoter { .. } => Event::ReceiveAddRaftVoterResponse {
+                request,
+                from,
+                error: ErrorCode::None,
+            },
+            PeerRequest::RemoveRaftVoter { .. } => Event::ReceiveRemoveRaftVoterResponse {
+                request,
+                from,
+                error: ErrorCode::None,
+            },
             PeerRequest::UpdateRaftVoter { .. } => Event::ReceiveUpdateRaftVoterResponse {
                 answer,
                 from,

@@ -97,6 +97,9 @@ pub(crate) fn request_event(reply: ReplyId, from: ReplicaKey, local: ReplicaKey,
             position,
             max_bytes,
         },
+        PeerRequest::ApiVersions | PeerRequest::AddRaftVoter { .. } | PeerRequest::RemoveRaftVoter { .. } => {
+            panic!("nobody here changes the voters")
+        }
         PeerRequest::UpdateRaftVoter {
             cluster_id,
             epoch,
@@ -208,6 +211,7 @@ pub(crate) fn answer_event(
                 payload: PayloadId(0),
             }
         }
+        Answer::VoterChange(_) | Answer::UpgradeKRaftVersion(_) => panic!("nobody here changes the voters"),
         Answer::TopLevel(error) => panic!("nobody here sends what is answered with {error:?}"),
         Answer::DescribeQuorum(_) => panic!("nobody asks for a description"),
     }
