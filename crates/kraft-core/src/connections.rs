@@ -63,6 +63,12 @@ impl Connections {
         }
     }
 
+    /// Gives a peer a rest after an answer that turned out to be of no use.
+    pub(crate) fn rest(&mut self, peer: NodeId, now: Instant) {
+        let until = now.after(self.retry_backoff);
+        self.peers.insert(peer, Connection::BackingOff { until });
+    }
+
     pub(crate) fn reset(&mut self) {
         self.peers.clear();
     }

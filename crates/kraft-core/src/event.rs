@@ -273,7 +273,8 @@ pub enum Event {
         /// Its control records.
         control: Vec<ControlRecord>,
     },
-    /// A fetched snapshot failed its checks; it is deleted and can be fetched again.
+    /// A fetched snapshot failed its checks; it is deleted and can be fetched again. Stepped before the ticket of its
+    /// last piece is reported durable, so that the log is not replaced by it.
     SnapshotRejected {
         /// Which one.
         snapshot: SnapshotId,

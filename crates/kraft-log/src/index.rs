@@ -29,6 +29,8 @@ struct Unfinished {
     submitted: Instant,
     /// What is durable once it is done, and with it all that was submitted before.
     flushes_to: i64,
+    /// The snapshot, and its size, that is then in the directory.
+    stores: Option<(SnapshotId, u64)>,
 }
 
 impl LogIndex {
@@ -61,6 +63,7 @@ impl LogIndex {
             self.unfinished.back().is_none_or(|newest| newest.ticket < ticket),
             "tickets rise"
         );
+        let mut stores = None;
         match op {
             StorageOp::Append { batches, infos } => {
                 self.append(infos);
@@ -77,11 +80,9 @@ impl LogIndex {
                 bytes,
                 last,
             } => {
-                if *last {
-                    self.snapshot_stored(*snapshot, position + bytes.len() as u64);
-                }
+                stores = last.then(|| (*snapshot, position + bytes.len() as u64));
             }
-            StorageOp::StoreElection(_) => {}
+            StorageOp::AbandonSnapshot { .. } | StorageOp::StoreElection(_) => {}
             StorageOp::StartEpoch { epoch, start } => {
                 self.epochs.assign(*epoch, *start);
             }
@@ -90,6 +91,7 @@ impl LogIndex {
             ticket,
             submitted: now,
             flushes_to: self.end,
+            stores,
         });
     }
 
@@ -102,8 +104,19 @@ impl LogIndex {
         {
             let done = self.unfinished.pop_front().expect("there is a front");
             self.flushed_end = self.flushed_end.max(done.flushes_to);
+            if let Some((id, size)) = done.stores {
+                self.snapshot_stored(id, size);
+            }
         }
         self.recent.evict(up_to);
+    }
+
+    /// Takes account of the log thread's report that a fetched snapshot failed its checks, before its ticket is
+    /// [complete](Self::complete).
+    pub fn snapshot_rejected(&mut self, id: SnapshotId) {
+        for unfinished in &mut self.unfinished {
+            unfinished.stores.take_if(|(stored, _)| *stored == id);
+        }
     }
 
     /// Takes account of a snapshot that stands in the directory under its final name.

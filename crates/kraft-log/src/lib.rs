@@ -13,7 +13,9 @@
 //! 3. For each disk operation of the core the engine attaches the bytes ([`StorageOp`]), tells the index
 //!    ([`LogIndex::submit`], before the next step of the core) and queues it for the log thread.
 //! 4. The log thread calls [`LogWriter::run_round`] with the queue; what it returns is durable, and the engine tells the
-//!    index ([`LogIndex::complete`]). After an error nothing is retried: the node ends.
+//!    index ([`LogIndex::complete`]). After an error nothing is retried: the node ends. A fetched snapshot that fails
+//!    its checks is no error but [`Round::rejected`], of which index ([`LogIndex::snapshot_rejected`]) and core hear
+//!    first.
 //! 5. Batches that are still in memory come from [`LogIndex::recent`], others from [`LogReader::read`].
 //! 6. [`LogWriter::close`] on an orderly stop. Without it the next start cuts the zeros behind the last batch.
 //!
@@ -52,8 +54,8 @@
 //! assert_eq!((log.index.end().last_offset, log.index.flushed_end()), (1, 0));
 //!
 //! let mut queue = VecDeque::from([(Ticket(1), append)]);
-//! let durable = log.writer.run_round(&mut queue)?;
-//! log.index.complete(durable);
+//! let round = log.writer.run_round(&mut queue)?;
+//! log.index.complete(round.up_to);
 //! assert_eq!(log.index.flushed_end(), 1);
 //! assert_eq!(log.reader.read(0, 1000, i64::MAX)?, batch);
 //! log.writer.close()?;
@@ -83,6 +85,7 @@ pub mod partition_metadata;
 pub mod quorum_state;
 mod reader;
 mod recent;
+mod round;
 mod scan;
 mod segment_index;
 mod small_file;
@@ -103,6 +106,7 @@ pub use open::{Opened, open};
 pub use open_error::OpenError;
 pub use options::LogOptions;
 pub use reader::{LogReader, ReadError};
+pub use round::{RejectedSnapshot, Round};
 pub use scan::BatchFault;
 pub use small_file::SmallFileError;
 pub use storage_error::StorageError;

@@ -34,6 +34,11 @@ pub enum StorageOp {
         /// Whether the snapshot is complete with it.
         last: bool,
     },
+    /// Delete what there is of a snapshot that is being fetched.
+    AbandonSnapshot {
+        /// Which snapshot.
+        snapshot: SnapshotId,
+    },
     /// Replace `quorum-state`.
     StoreElection(ElectionState),
     /// Enter an epoch into the leader-epoch cache.

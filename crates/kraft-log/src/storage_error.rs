@@ -1,6 +1,5 @@
 //! What can go wrong on the log thread.
 
-use kraft_snapshot::FetchedSnapshotError;
 use std::{
     io,
     path::{Path, PathBuf},
@@ -31,9 +30,6 @@ pub enum StorageError {
         /// Where it should be.
         path: PathBuf,
     },
-    /// A snapshot that was fetched cannot be stored, or is not a whole, undamaged snapshot.
-    #[error("storing a fetched snapshot: {0}")]
-    FetchedSnapshot(#[from] FetchedSnapshotError),
 }
 
 /// Turns an `io::Error` into a [`StorageError`] that says what was done to which file.

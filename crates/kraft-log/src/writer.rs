@@ -8,6 +8,7 @@ use crate::{
     op::{ROUND_BYTES_MAX, StorageOp},
     options::LogOptions,
     quorum_state,
+    round::{RejectedSnapshot, Round},
     scan::find_batch,
     segment_index::SegmentIndex,
     storage_error::{StorageError, failed},
@@ -37,6 +38,8 @@ pub struct LogWriter<F: FileSystem> {
     allocated: u64,
     synced: SyncedFile<F>,
     incoming: Option<FetchedSnapshot<F>>,
+    /// What this round found wrong with a fetched snapshot.
+    rejected: Option<RejectedSnapshot>,
     completed: Ticket,
     failed: bool,
 }
@@ -74,6 +77,7 @@ impl<F: FileSystem> LogWriter<F> {
             allocated,
             synced,
             incoming: None,
+            rejected: None,
             completed: Ticket::NONE,
             failed: false,
         }
@@ -81,11 +85,11 @@ impl<F: FileSystem> LogWriter<F> {
 
     /// Performs one round from the front of `ops` and removes it there: appends that need no other file, up to 4 MiB
     /// and with one sync; or a single operation of another kind, an append that starts an epoch or a segment among
-    /// them. Returns the ticket up to which everything is durable.
+    /// them. A fetched snapshot that fails its checks is no error: see [`Round::rejected`].
     ///
     /// # Errors
     /// [`StorageError`]. The operations of the round may then be done, or in part, or not.
-    pub fn run_round(&mut self, ops: &mut VecDeque<(Ticket, StorageOp)>) -> Result<Ticket, StorageError> {
+    pub fn run_round(&mut self, ops: &mut VecDeque<(Ticket, StorageOp)>) -> Result<Round, StorageError> {
         if self.failed {
             return Err(StorageError::FailedBefore);
         }
@@ -93,7 +97,10 @@ impl<F: FileSystem> LogWriter<F> {
         self.failed = true;
         self.completed = self.round(ops)?;
         self.failed = false;
-        Ok(self.completed)
+        Ok(Round {
+            up_to: self.completed,
+            rejected: self.rejected.take(),
+        })
     }
 
     /// Cuts the zeros behind the last batch and writes the last segment's indexes.
@@ -143,7 +150,21 @@ impl<F: FileSystem> LogWriter<F> {
                 position,
                 bytes,
                 last,
-            } => self.store_chunk(snapshot, position, &bytes, last),
+            } => match self.store_chunk(snapshot, position, &bytes, last) {
+                Ok(()) => Ok(()),
+                Err(FetchedSnapshotError::Io { path, source }) => {
+                    Err(failed("storing a fetched snapshot in", &path)(source))
+                }
+                Err(reason) => {
+                    self.rejected = Some(RejectedSnapshot { snapshot, reason });
+                    Ok(())
+                }
+            },
+            StorageOp::AbandonSnapshot { snapshot } => {
+                // Dropping it removes its file.
+                self.incoming.take_if(|incoming| incoming.id() == snapshot);
+                Ok(())
+            }
             StorageOp::StoreElection(election) => {
                 quorum_state::store(&self.shared.fs, &self.shared.dir, &election).map_err(failed(
                     "replacing",
@@ -431,7 +452,7 @@ impl<F: FileSystem> LogWriter<F> {
         position: u64,
         bytes: &Bytes,
         last: bool,
-    ) -> Result<(), StorageError> {
+    ) -> Result<(), FetchedSnapshotError> {
         if position == 0 {
             // Dropping what there is of another one removes its file.
             self.incoming = None;
@@ -445,8 +466,7 @@ impl<F: FileSystem> LogWriter<F> {
             return Err(FetchedSnapshotError::Position {
                 expected: 0,
                 position,
-            }
-            .into());
+            });
         };
         incoming.append(position, bytes)?;
         if last {

@@ -106,6 +106,7 @@ impl Model {
                 self.start = snapshot.end_offset;
                 self.batches.clear();
             }
+            StorageOp::AbandonSnapshot { .. } => {}
             StorageOp::SnapshotChunk { snapshot, .. } => self.snapshot = Some(*snapshot),
             StorageOp::StoreElection(election) => self.election = Some(election.clone()),
             StorageOp::StartEpoch { .. } => {}
@@ -276,7 +277,7 @@ impl History {
     /// Runs a round and returns what it did.
     fn round(&mut self) -> Result<(), StorageError> {
         let before = self.queue.clone();
-        let done = self.opened.writer.run_round(&mut self.queue)?;
+        let done = self.opened.writer.run_round(&mut self.queue)?.up_to;
         self.opened.index.complete(done);
         for (ticket, op) in before {
             if ticket <= done {

@@ -220,7 +220,7 @@ fn a_directory_of_kafka_is_continued_by_a_full_truncation_to_a_snapshot() {
         queue.push_back((ticket, op));
     }
     while !queue.is_empty() {
-        let done = opened.writer.run_round(&mut queue).expect("stored");
+        let done = opened.writer.run_round(&mut queue).expect("stored").up_to;
         opened.index.complete(done);
     }
     for index in [&opened.index, &self::opened(&fs, &dir).index] {

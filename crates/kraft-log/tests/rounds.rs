@@ -1,7 +1,7 @@
 //! What a round takes, what it costs, and what index and reader say meanwhile.
 
 use bytes::Bytes;
-use kraft_core::{BatchInfo, ElectionState, Epoch, Instant, LogView, NodeId, Ticket};
+use kraft_core::{BatchInfo, ElectionState, Epoch, Instant, LogView, NodeId, SnapshotId, Ticket};
 use kraft_fs::{Fault, FaultyFs, File, FileSystem, MemFs, Open, RealFs};
 use kraft_log::{
     LogIndex, LogOptions, LogReader, Opened, ReadError, StorageError, StorageOp, batch_info, open,
@@ -70,7 +70,7 @@ fn submit(index: &mut LogIndex, first: u64, ops: Vec<StorageOp>) -> VecDeque<(Ti
 fn rounds<F: FileSystem>(opened: &mut Opened<F>, mut queue: VecDeque<(Ticket, StorageOp)>) -> Vec<u64> {
     let mut tickets = Vec::new();
     while !queue.is_empty() {
-        let done = opened.writer.run_round(&mut queue).expect("written");
+        let done = opened.writer.run_round(&mut queue).expect("written").up_to;
         opened.index.complete(done);
         tickets.push(done.0);
     }
@@ -374,4 +374,74 @@ fn the_same_log_on_real_files() {
     }
     assert_eq!(offsets, [0, 1, 2, 3, 4, 5, 6, 7]);
     opened.writer.close().expect("closed");
+}
+
+const FETCHED: SnapshotId = SnapshotId {
+    end_offset: 40,
+    epoch: Epoch(3),
+};
+
+fn piece(position: u64, bytes: &'static [u8], last: bool) -> StorageOp {
+    StorageOp::SnapshotChunk {
+        snapshot: FETCHED,
+        position,
+        bytes: Bytes::from_static(bytes),
+        last,
+    }
+}
+
+/// Files of snapshots, whole or in part.
+fn snapshot_files(fs: &MemFs) -> usize {
+    let entries = fs.list(Path::new("/log")).expect("listed");
+    let of_snapshot = |name: &str| name.contains("-0000000003");
+    entries.iter().filter(|entry| of_snapshot(&entry.name)).count()
+}
+
+#[test]
+fn a_fetched_snapshot_that_fails_its_checks_is_reported_and_the_writer_goes_on() {
+    let fs = MemFs::new();
+    let mut opened = opened(&fs, LogOptions::default());
+    let ops = vec![
+        vote(1),
+        piece(0, b"no snapshot", false),
+        piece(11, b" at all", true),
+    ];
+    let mut queue = submit(&mut opened.index, 1, ops);
+    let mut rejected = Vec::new();
+    while !queue.is_empty() {
+        let round = opened.writer.run_round(&mut queue).expect("no disk fails");
+        for found in round.rejected {
+            opened.index.snapshot_rejected(found.snapshot);
+            rejected.push((round.up_to, found.snapshot, found.reason.to_string()));
+        }
+        opened.index.complete(round.up_to);
+    }
+    let [(Ticket(3), FETCHED, reason)] = &rejected[..] else {
+        panic!("{rejected:?}")
+    };
+    assert!(reason.contains("byte 0"), "{reason}");
+    assert_eq!(opened.index.latest_snapshot(), None);
+    assert_eq!(snapshot_files(&fs), 0);
+    let queue = submit(&mut opened.index, 4, vec![append(&[batch(0, 1, 10)])]);
+    rounds(&mut opened, queue);
+    assert_eq!(opened.index.flushed_end(), 1);
+}
+
+#[test]
+fn a_piece_that_continues_nothing_is_rejected_and_an_abandoned_snapshot_deleted() {
+    let fs = MemFs::new();
+    let mut opened = opened(&fs, LogOptions::default());
+    let ops = vec![vote(1), piece(0, b"a part", false)];
+    let queue = submit(&mut opened.index, 1, ops);
+    rounds(&mut opened, queue);
+    assert_eq!(snapshot_files(&fs), 1);
+    let mut queue = VecDeque::from([
+        (Ticket(2), StorageOp::AbandonSnapshot { snapshot: FETCHED }),
+        (Ticket(3), piece(6, b"more", false)),
+    ]);
+    let round = opened.writer.run_round(&mut queue).expect("done");
+    assert_eq!(round.up_to, Ticket(2));
+    assert_eq!(snapshot_files(&fs), 0);
+    let round = opened.writer.run_round(&mut queue).expect("done");
+    assert_eq!(round.rejected.map(|found| found.snapshot), Some(FETCHED));
 }

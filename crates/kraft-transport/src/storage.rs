@@ -13,7 +13,7 @@ use kraft_snapshot::{SnapshotHeader, SnapshotReadError, SnapshotReader, Snapshot
 /// The disk as the engine sees it. Every method takes its work and returns at once.
 pub trait Storage {
     /// Queues an operation for the log thread, which does them in order. The outcome comes back as
-    /// `Event::Durable`, or as [`Command::StorageFailed`](crate::Command::StorageFailed).
+    /// `Event::Durable`, preceded by `Event::SnapshotRejected` if a fetched snapshot failed its checks, or as [`Command::StorageFailed`](crate::Command::StorageFailed).
     fn submit(&mut self, ticket: Ticket, op: StorageOp);
 
     /// Starts a read. It comes back as [`Command::ReadDone`](crate::Command::ReadDone).

@@ -2,15 +2,19 @@
 
 mod common;
 
+use bytes::Bytes;
 use common::{Words, config};
 use kraft_core::{
-    Event, Instant, LogView, NodeId, PeerRequest, ReplicaKey, RequestFault, RoleName, Ticket, Time,
+    Endpoint, Endpoints, Epoch, Event, Instant, LogView, NodeId, PeerRequest, ReplicaKey, RequestFault,
+    RequestId, RoleName, SnapshotId, StateMachine, Ticket, Time,
 };
 use kraft_fs::{FileSystem, MemFs};
 use kraft_log::{LogOptions, LogReader, LogWriter, StorageOp};
+use kraft_snapshot::{SnapshotHeader, SnapshotWriter, frozen_name};
 use kraft_transport::{
-    Command, Engine, EngineConfig, Inbound, Network, NodeError, OutboundRequest, PeerApi, QueuedCommand,
-    RaftError, ReadId, ReadOutcome, ReadRequest, SnapshotJob, SnapshotOutcome, Storage, SubmitChangeResult,
+    Command, Engine, EngineConfig, Inbound, Network, NodeError, OutboundRequest, PeerApi, PeerResponse,
+    QueuedCommand, RaftError, ReadId, ReadOutcome, ReadRequest, SnapshotJob, SnapshotOutcome, Storage,
+    SubmitChangeResult,
     codec::{Topic, encode_request},
     storage::{perform_read, perform_snapshot},
 };
@@ -44,16 +48,21 @@ impl Storage for Disk {
     }
 }
 
-/// A network on which nobody is.
+/// A network on which nobody is, unless the test takes the parts of the others.
 #[derive(Default)]
 struct Nobody {
     asked: Vec<OutboundRequest>,
+    takes: bool,
 }
 
 impl Network for Nobody {
     fn send(&mut self, request: OutboundRequest) -> Result<(), RequestFault> {
         self.asked.push(request);
-        Err(RequestFault::Disconnected)
+        if self.takes {
+            Ok(())
+        } else {
+            Err(RequestFault::Disconnected)
+        }
     }
 }
 
@@ -135,10 +144,16 @@ impl Node {
     fn written(&mut self) -> Vec<Command<Words>> {
         let disk = self.engine.storage_mut();
         while !disk.ops.is_empty() {
-            let up_to = disk
+            let round = disk
                 .writer
                 .run_round(&mut disk.ops)
                 .expect("memory does not fail");
+            if let Some(rejected) = round.rejected {
+                let snapshot = rejected.snapshot;
+                disk.done
+                    .push_back(Command::Event(Event::SnapshotRejected { snapshot }));
+            }
+            let up_to = round.up_to;
             disk.done.push_back(Command::Event(Event::Durable { up_to }));
         }
         disk.done.drain(..).collect()
@@ -453,4 +468,174 @@ fn more_than_may_wait_is_refused_at_once() {
     node.turn([command]);
     node.flush();
     third.try_recv().expect("answered").expect("committed");
+}
+
+const FETCHED: SnapshotId = SnapshotId {
+    end_offset: 40,
+    epoch: Epoch(1),
+};
+
+/// The bytes of a whole snapshot with one word.
+fn snapshot_file() -> Bytes {
+    let fs = MemFs::new();
+    let dir = Path::new("/");
+    let header = SnapshotHeader {
+        last_contained_log_timestamp: 0,
+        kraft_version: 0,
+        voters: None,
+    };
+    let mut writer = SnapshotWriter::create(&fs, dir, FETCHED, &header, || 0).expect("created");
+    writer.append(b"from the snapshot").expect("appended");
+    writer.freeze().expect("frozen");
+    let read = fs.read_bounded(&dir.join(frozen_name(FETCHED)), 1 << 20);
+    read.expect("readable").expect("it is there").into()
+}
+
+/// A voter that follows node 2 and has sent it a first Fetch.
+fn follower(fs: &MemFs) -> Node {
+    let mut node = Node::open(fs, &[(1, 9001), (2, 9002)]);
+    node.engine.network_mut().takes = true;
+    let begin = PeerRequest::BeginQuorumEpoch {
+        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+        voter: ReplicaKey::without_directory(NodeId(1)),
+        leader: NodeId(2),
+        epoch: Epoch(1),
+        endpoints: Endpoints::single(
+            "CONTROLLER",
+            Endpoint {
+                host: "127.0.0.1".to_owned(),
+                port: 9002,
+            },
+        ),
+    };
+    let body = encode_request(&Topic::default(), &begin, 1).expect("version 1 carries it");
+    let (command, _answer) = inbound(PeerApi::BeginQuorumEpoch, body);
+    node.turn([command]);
+    node.flush();
+    node
+}
+
+impl Node {
+    /// The request to node 2 that is waiting for an answer, after as much time as it takes.
+    fn asked(&mut self, what: impl Fn(&PeerRequest) -> bool) -> RequestId {
+        for _ in 0..1000 {
+            let asked = std::mem::take(&mut self.engine.network_mut().asked);
+            let found = asked.into_iter().rfind(|request| what(&request.body));
+            if let Some(request) = found {
+                return request.request;
+            }
+            self.now_ms += 1;
+            self.turn([]);
+        }
+        panic!("node 2 is not asked");
+    }
+
+    fn offered(&mut self) {
+        let request = self.asked(|body| matches!(body, PeerRequest::Fetch { .. }));
+        let mut partition = m::FetchResponsePartition {
+            high_watermark: FETCHED.end_offset,
+            ..Default::default()
+        };
+        partition.current_leader.leader_id = 2;
+        partition.current_leader.leader_epoch = 1;
+        partition.snapshot_id.end_offset = FETCHED.end_offset;
+        partition.snapshot_id.epoch = FETCHED.epoch.0;
+        let topic = Topic::default();
+        let body = m::FetchResponse {
+            responses: vec![m::FetchResponseTopic {
+                topic_id: topic.id,
+                partitions: vec![partition],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let body = body.to_bytes(17).expect("encoded");
+        self.turn([Command::FetchResponse(from_leader(request, 17, body))]);
+    }
+
+    fn served(&mut self, size: usize, position: usize, bytes: Bytes) {
+        let request = self.asked(|body| matches!(body, PeerRequest::FetchSnapshot { .. }));
+        let mut partition = m::FetchSnapshotResponsePartition {
+            size: size as i64,
+            position: position as i64,
+            unaligned_records: bytes,
+            ..Default::default()
+        };
+        partition.current_leader.leader_id = 2;
+        partition.current_leader.leader_epoch = 1;
+        partition.snapshot_id.end_offset = FETCHED.end_offset;
+        partition.snapshot_id.epoch = FETCHED.epoch.0;
+        let body = m::FetchSnapshotResponse {
+            topics: vec![m::FetchSnapshotResponseTopic {
+                name: Topic::default().name.to_string(),
+                partitions: vec![partition],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let body = body.to_bytes(1).expect("encoded");
+        self.turn([Command::FetchSnapshotResponse(from_leader(request, 1, body))]);
+    }
+}
+
+fn from_leader(request: RequestId, version: i16, body: Bytes) -> PeerResponse {
+    PeerResponse {
+        request,
+        from: ReplicaKey::without_directory(NodeId(2)),
+        version,
+        body,
+    }
+}
+
+/// Names of snapshot files, whole and in part.
+fn snapshot_files(fs: &MemFs) -> Vec<String> {
+    let entries = fs.list(Path::new("/data/__cluster_metadata-0")).expect("listed");
+    let names = entries.into_iter().map(|entry| entry.name);
+    names
+        .filter(|name| name.contains("checkpoint") && name.contains('-') && name.starts_with('0'))
+        .collect()
+}
+
+#[test]
+fn a_fetched_snapshot_that_fails_its_checks_is_deleted_and_fetched_again() {
+    let fs = MemFs::new();
+    let mut node = follower(&fs);
+    let good = snapshot_file();
+    let mut bad = good.to_vec();
+    bad[100] ^= 1;
+    node.offered();
+    node.served(bad.len(), 0, bad.into());
+    node.flush();
+    node.flush();
+    assert_eq!(node.engine.log().start(), 0, "the log is as it was");
+    assert_eq!(node.engine.log().latest_snapshot(), None);
+    assert_eq!(snapshot_files(&fs), [""; 0]);
+
+    node.offered();
+    node.served(good.len(), 0, good.slice(..50));
+    node.flush();
+    node.served(good.len(), 50, good.slice(50..));
+    node.flush();
+    node.flush();
+    assert_eq!(node.engine.log().start(), 40);
+    assert_eq!(node.engine.log().latest_snapshot(), Some(FETCHED));
+    assert_eq!(snapshot_files(&fs), [frozen_name(FETCHED)]);
+    assert_eq!(**node.engine.machine().image(), ["from the snapshot"]);
+}
+
+#[test]
+fn a_download_that_is_given_up_leaves_no_file() {
+    let fs = MemFs::new();
+    let mut node = follower(&fs);
+    let good = snapshot_file();
+    node.offered();
+    node.served(good.len(), 0, good.slice(..50));
+    node.flush();
+    assert_eq!(snapshot_files(&fs).len(), 1);
+    // The leader stays silent until the follower looks for another one.
+    node.run_until("a campaign", |node| {
+        node.engine.replica().role() == RoleName::Prospective
+    });
+    node.flush();
+    assert_eq!(snapshot_files(&fs), [""; 0]);
 }

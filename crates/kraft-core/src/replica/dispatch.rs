@@ -188,7 +188,7 @@ impl Replica {
             Event::SnapshotInstalled { snapshot, control } => {
                 self.snapshot_installed(snapshot, &control, turn)
             }
-            Event::SnapshotRejected { snapshot } => self.snapshot_rejected(snapshot),
+            Event::SnapshotRejected { snapshot } => self.snapshot_rejected(snapshot, turn),
             Event::ReceiveUpdateRaftVoter {
                 context,
                 cluster_id,

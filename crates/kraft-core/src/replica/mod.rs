@@ -42,7 +42,6 @@ use crate::{
     handles::{ReplyId, Ticket},
     ids::{Epoch, NodeId, ReplicaKey},
     log_view::LogView,
-    offsets::SnapshotId,
     parked_fetches::ParkedFetches,
     proposals::Proposals,
     rng::Rng,
@@ -53,6 +52,7 @@ use crate::{
 };
 use alloc::{string::String, vec::Vec};
 use core::time::Duration;
+use snapshot_response::Installing;
 use tickets::Tickets;
 use turn::Turn;
 
@@ -87,7 +87,7 @@ pub struct Replica {
     /// The log was cut by this operation; nothing is fetched before it is durable.
     truncation: Ticket,
     /// The snapshot that the log is being replaced by.
-    installing: Option<SnapshotId>,
+    installing: Option<Installing>,
     /// The end of the graceful shutdown, once it has begun.
     shutdown: Timer,
     /// Nothing happens any more.

@@ -6,12 +6,21 @@ use crate::{
     control::ControlRecord,
     error_code::ErrorCode,
     event::AnswerContext,
-    handles::PayloadId,
+    handles::{PayloadId, Ticket},
     ids::Epoch,
     offsets::SnapshotId,
     role::Role,
 };
 use alloc::format;
+
+/// A snapshot that has been fetched as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Installing {
+    snapshot: SnapshotId,
+    /// The ticket of the last piece, until it is durable: the snapshot has then been verified, unless it was
+    /// rejected. The log is not touched before.
+    unverified: Option<Ticket>,
+}
 
 /// A piece of a snapshot.
 pub(super) struct Chunk {
@@ -70,8 +79,7 @@ impl Replica {
             .is_some_and(|download| !self.brings_on(download.snapshot, turn.end))
     }
 
-    /// Stores a piece that continues the download; with the last one the snapshot takes the place of the log. Anything
-    /// else is refused.
+    /// Stores a piece that continues the download. Anything else is refused.
     fn store_chunk(&mut self, chunk: &Chunk, turn: &mut Turn<'_>) -> bool {
         let Role::Follower(follower) = &mut self.role else {
             return false;
@@ -101,13 +109,35 @@ impl Replica {
             payload: chunk.payload,
             last,
         };
-        self.disk(op, turn);
+        let ticket = self.disk(op, turn);
         if last {
-            self.installing = Some(snapshot);
-            self.abandon_proposals(turn);
-            self.disk(DiskOp::TruncateFully { snapshot }, turn);
+            self.installing = Some(Installing {
+                snapshot,
+                unverified: Some(ticket),
+            });
         }
         true
+    }
+
+    /// A snapshot that is whole and verified takes the place of the log.
+    pub(super) fn install_verified(&mut self, turn: &mut Turn<'_>) {
+        let Some(installing) = &mut self.installing else {
+            return;
+        };
+        if installing
+            .unverified
+            .take_if(|ticket| *ticket <= self.tickets.durable())
+            .is_none()
+        {
+            return;
+        }
+        let snapshot = installing.snapshot;
+        if !self.brings_on(snapshot, turn.end) {
+            self.installing = None;
+            return;
+        }
+        self.abandon_proposals(turn);
+        self.disk(DiskOp::TruncateFully { snapshot }, turn);
     }
 
     fn abandon_download(&mut self, turn: &mut Turn<'_>) {
@@ -127,7 +157,7 @@ impl Replica {
         control: &[ControlRecord],
         turn: &mut Turn<'_>,
     ) {
-        if self.installing != Some(snapshot) {
+        if !self.is_installing(snapshot) {
             return;
         }
         self.installing = None;
@@ -142,10 +172,23 @@ impl Replica {
         self.follow_high_watermark(snapshot.end_offset, turn);
     }
 
-    /// What was fetched is no snapshot. The log is as it was, and the next Fetch finds the way again.
-    pub(super) fn snapshot_rejected(&mut self, snapshot: SnapshotId) {
-        if self.installing == Some(snapshot) {
-            self.installing = None;
+    /// What was fetched is no snapshot. The log is as it was, and after a rest the next Fetch finds the way again.
+    pub(super) fn snapshot_rejected(&mut self, snapshot: SnapshotId, turn: &mut Turn<'_>) {
+        let whole = self
+            .installing
+            .take_if(|installing| installing.snapshot == snapshot && installing.unverified.is_some());
+        if let Role::Follower(follower) = &mut self.role {
+            let begun = follower
+                .download
+                .take_if(|download| download.snapshot == snapshot);
+            if whole.is_some() || begun.is_some() {
+                self.connections.rest(follower.leader, turn.mono());
+            }
         }
+    }
+
+    fn is_installing(&self, snapshot: SnapshotId) -> bool {
+        self.installing
+            .is_some_and(|installing| installing.snapshot == snapshot && installing.unverified.is_none())
     }
 }

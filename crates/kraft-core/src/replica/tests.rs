@@ -12,7 +12,7 @@ use crate::{
     control::{BatchInfo, ControlRecord},
     election_state::ElectionState,
     error_code::ErrorCode,
-    event::{Event, FetchedRecords, SuccessorRank},
+    event::{Event, FetchedRecords, RequestFault, SuccessorRank},
     handles::{PayloadId, ReplyId, Ticket},
     ids::{Epoch, NodeId},
     offsets::{LogEnd, LogOffsetMetadata, SnapshotId},
@@ -591,6 +591,12 @@ fn a_snapshot_takes_the_place_of_the_log() {
             op: DiskOp::SnapshotChunk { last: true, .. },
             ..
         },
+    ] = &out[..]
+    else {
+        panic!("{out:?}")
+    };
+    let out = node.flush();
+    let [
         Action::Disk {
             op: DiskOp::TruncateFully { .. },
             ..
@@ -616,6 +622,62 @@ fn a_snapshot_takes_the_place_of_the_log() {
     });
     assert_eq!(out[0], Action::Commit { high_watermark: 100 });
     assert_eq!(node.replica.high_watermark(), Some(100));
+}
+
+/// A node that has ordered the last piece of the snapshot, and the request that the leader then expects next.
+fn fetched(id: SnapshotId) -> Node {
+    let mut node = follower_of(2, 5);
+    let request = node.sent().pop().expect("a fetch").0;
+    node.snapshot_offered(request, 5, id);
+    let (request, _, _) = node.sent().pop().expect("a fetch");
+    node.snapshot_chunk(request, 5, id, 0, 100, 100);
+    node
+}
+
+#[test]
+fn a_snapshot_that_fails_its_checks_leaves_the_log_and_is_fetched_again_after_a_rest() {
+    let id = SnapshotId {
+        end_offset: 100,
+        epoch: Epoch(4),
+    };
+    let mut node = fetched(id);
+    let before = node.log.end;
+    node.step(Event::SnapshotRejected { snapshot: id });
+    let out = node.flush();
+    assert!(out.is_empty(), "{out:?}");
+    assert_eq!(node.log.end, before);
+    let (request, to, _) = node.sent().pop().expect("another voter is asked meanwhile");
+    assert_eq!(to.id, NodeId(3), "the leader gets a rest");
+    node.step(Event::RequestFailed {
+        request,
+        fault: RequestFault::Disconnected,
+    });
+    node.pass(Duration::from_millis(20));
+    let (request, _, body) = node.sent().pop().expect("a fetch");
+    assert!(matches!(body, PeerRequest::Fetch { .. }), "{body:?}");
+    node.snapshot_offered(request, 5, id);
+    let (_, _, body) = node.sent().pop().expect("a fetch");
+    assert!(
+        matches!(body, PeerRequest::FetchSnapshot { position: 0, .. }),
+        "{body:?}"
+    );
+}
+
+#[test]
+fn a_rejection_that_comes_too_late_does_not_undo_the_installation() {
+    let id = SnapshotId {
+        end_offset: 100,
+        epoch: Epoch(4),
+    };
+    let mut node = fetched(id);
+    node.flush();
+    node.step(Event::SnapshotRejected { snapshot: id });
+    node.pass(Duration::from_secs(60));
+    assert!(
+        node.sent()
+            .iter()
+            .all(|(_, _, body)| !matches!(body, PeerRequest::Fetch { .. }))
+    );
 }
 
 #[test]

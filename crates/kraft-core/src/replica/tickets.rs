@@ -50,6 +50,7 @@ impl Replica {
             "only what was ordered can become durable"
         );
         self.tickets.durable = self.tickets.durable.max(up_to);
+        self.install_verified(turn);
         self.advance_leader_high_watermark(turn);
     }
 }

@@ -50,7 +50,9 @@ pub(crate) fn fact(node: NodeId, start: i64, op: &StorageOp) -> Option<Fact> {
             epoch: state.epoch,
             voted: state.voted,
         }),
-        StorageOp::SnapshotChunk { .. } | StorageOp::StartEpoch { .. } => None,
+        StorageOp::SnapshotChunk { .. }
+        | StorageOp::AbandonSnapshot { .. }
+        | StorageOp::StartEpoch { .. } => None,
     }
 }
 

@@ -347,7 +347,10 @@ impl<S: StateMachine> Node<S> {
         let start = running.engine.log().start();
         let ops: Vec<_> = round.iter().cloned().collect();
         let done = match running.writer.run_round(&mut round) {
-            Ok(done) => done,
+            Ok(done) if done.rejected.is_some() => {
+                return Err("a snapshot that was fetched whole has failed its checks".to_owned());
+            }
+            Ok(done) => done.up_to,
             Err(error) if running.ending => {
                 let reason = error.to_string();
                 self.enqueue(Command::StorageFailed { reason }, now);

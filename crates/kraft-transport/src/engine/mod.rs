@@ -85,6 +85,8 @@ pub struct Engine<S: StateMachine, L, N> {
     machine: S,
     storage: L,
     network: N,
+    /// The newest operation that the log thread has been given.
+    submitted: Ticket,
     /// Everything up to this is durable.
     durable: Ticket,
     /// What waits for a ticket. Bounded by the core: one request per peer, one answer per caller.
@@ -135,6 +137,7 @@ where
             machine,
             storage,
             network,
+            submitted: Ticket::NONE,
             durable: Ticket::NONE,
             held: BTreeMap::new(),
             events: VecDeque::new(),
@@ -252,7 +255,12 @@ where
                 });
             }
             Command::Event(Event::Durable { up_to }) => self.durable(up_to, now),
-            Command::Event(event) => self.step(event, now),
+            Command::Event(event) => {
+                if let Event::SnapshotRejected { snapshot } = event {
+                    self.index.snapshot_rejected(snapshot);
+                }
+                self.step(event, now);
+            }
             Command::FetchResponse(response) => self.handle_response(PeerApi::Fetch, &response, now),
             Command::VoteResponse(response) => self.handle_response(PeerApi::Vote, &response, now),
             Command::FetchSnapshotResponse(response) => {

@@ -82,8 +82,10 @@ where
                 }
             }
             Action::Discard { payload } => self.payloads.discard(payload),
-            // The pieces so far are replaced by the first piece of the next download, or removed at the next start.
             Action::AbandonSnapshot { snapshot } => {
+                // It stands behind the pieces in the queue, and is known to nobody by a ticket of its own.
+                self.storage
+                    .submit(self.submitted, StorageOp::AbandonSnapshot { snapshot });
                 warn!(
                     end_offset = snapshot.end_offset,
                     epoch = snapshot.epoch.0,
@@ -180,6 +182,7 @@ where
             DiskOp::StoreElection(state) => StorageOp::StoreElection(state),
             DiskOp::StartEpoch { epoch, start } => StorageOp::StartEpoch { epoch, start },
         };
+        self.submitted = ticket;
         self.index.submit(ticket, &op, now.mono);
         self.storage.submit(ticket, op);
     }

@@ -6,14 +6,14 @@ use crate::{
 };
 use kraft_core::{Event, StateMachine, Ticket};
 use kraft_fs::FileSystem;
-use kraft_log::{LogReader, LogWriter, StorageOp};
+use kraft_log::{LogReader, LogWriter, RejectedSnapshot, StorageOp};
 use std::{
     collections::VecDeque,
     io,
     sync::{Arc, Condvar, Mutex, MutexGuard, mpsc},
     thread::{self, JoinHandle},
 };
-use tracing::error;
+use tracing::{error, warn};
 
 /// The storage of a running node: queues, with a thread at the end of each.
 pub(crate) struct ThreadedStorage<S: StateMachine, F: FileSystem> {
@@ -178,7 +178,19 @@ fn write_log<S: StateMachine, F: FileSystem>(
             break ending;
         }
         let command = match writer.run_round(&mut ops) {
-            Ok(up_to) => Command::Event(Event::Durable { up_to }),
+            Ok(round) => {
+                if let Some(RejectedSnapshot { snapshot, reason }) = round.rejected {
+                    warn!(
+                        end_offset = snapshot.end_offset,
+                        epoch = snapshot.epoch.0,
+                        %reason,
+                        "a fetched snapshot failed its checks and is deleted"
+                    );
+                    // An engine that is gone is found out by the next report.
+                    let _ = commands.blocking_send(Command::Event(Event::SnapshotRejected { snapshot }));
+                }
+                Command::Event(Event::Durable { up_to: round.up_to })
+            }
             Err(error) => {
                 error!(%error, "storage failed");
                 let reason = error.to_string();
