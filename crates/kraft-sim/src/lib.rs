@@ -7,7 +7,8 @@
 //! # Contract, in call order
 //!
 //! 1. [`Simulation::new`](sim::Simulation::new) takes a seed, [`Settings`](sim::Settings), a way to make state machines and a
-//!    way to make records; [`of_journals`](sim::Simulation::of_journals) brings the smallest state machine worth replicating.
+//!    way to make records; [`of_journals`](sim::Simulation::of_journals) brings the smallest state machine worth replicating, and with the
+//!    feature `metadata` `of_metadata` brings Kafka's own metadata.
 //! 2. [`with_checkers`](sim::Simulation::with_checkers) and [`with_witness`](sim::Simulation::with_witness) say who watches;
 //!    by default all [checkers](checker) do.
 //! 3. [`run`](sim::Simulation::run) plays until the quorum has come to rest, and gives [counts](sim::Counts), or the first

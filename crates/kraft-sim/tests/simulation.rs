@@ -43,6 +43,16 @@ fn a_lone_voter_survives_crashes() {
     assert!(counts.crashes > 0, "{counts}");
 }
 
+#[cfg(feature = "metadata")]
+#[test]
+fn controllers_survive_crashes_and_partitions() {
+    for seed in 0..4 {
+        let run = Simulation::of_metadata(seed, Settings::default()).run();
+        let counts = run.unwrap_or_else(|failure| panic!("{failure}"));
+        assert!(counts.commits > 100, "{counts}");
+    }
+}
+
 #[test]
 fn a_seed_replays() {
     let first = run(3, Settings::default());

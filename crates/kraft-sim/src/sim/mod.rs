@@ -13,6 +13,8 @@ mod agenda;
 mod delivery;
 mod disk;
 mod journal;
+#[cfg(feature = "metadata")]
+mod metadata;
 mod network;
 mod node;
 mod outbox;

@@ -6,9 +6,12 @@ use super::{
     recorded::{Recorded, Recorder},
     rng::Rng,
     settings::Lie,
+    setup::formatted,
 };
 use crate::checker::Fact;
-use kraft_core::{Config, Event, Instant, LogView as _, NodeId, RequestId, StateMachine, Ticket, Time};
+use kraft_core::{
+    Config, Event, Instant, LogView as _, NodeId, RequestId, StateMachine, Ticket, Time, VoterSet,
+};
 use kraft_fs::{Fault, FaultyFs, MemFs, Unsynced};
 use kraft_log::{LogOptions, LogReader, LogWriter, StorageOp, quorum_state};
 use kraft_transport::{
@@ -27,6 +30,7 @@ pub(crate) struct Node<S: StateMachine> {
     pub(crate) id: NodeId,
     config: Config,
     disk: MemFs,
+    checkpoint_voters: Option<VoterSet>,
     recorder: Recorder,
     running: Option<Running<S>>,
     /// Counts the starts: what was meant for an earlier life does not reach a later one.
@@ -77,16 +81,23 @@ pub(crate) struct Aftermath {
 const DIR: &str = "/kraft/__cluster_metadata-0";
 
 impl<S: StateMachine> Node<S> {
-    pub(crate) fn new(id: NodeId, config: Config, disk: MemFs) -> Self {
+    /// A node that is down, on a formatted disk; `checkpoint_voters` are those of the bootstrap checkpoint, if it names any.
+    pub(crate) fn new(id: NodeId, config: Config, checkpoint_voters: Option<VoterSet>) -> Self {
         Self {
             id,
             config,
-            disk,
+            disk: formatted(checkpoint_voters.as_ref(), &[]),
+            checkpoint_voters,
             recorder: Recorder::default(),
             running: None,
             life: 0,
             appended: BTreeMap::new(),
         }
+    }
+
+    /// Formats the disk anew, with records in the bootstrap checkpoint.
+    pub(crate) fn format(&mut self, records: &[Vec<u8>]) {
+        self.disk = formatted(self.checkpoint_voters.as_ref(), records);
     }
 
     pub(crate) fn is_up(&self) -> bool {

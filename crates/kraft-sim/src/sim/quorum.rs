@@ -8,7 +8,7 @@ use super::{
     report::{Counts, Failure},
     rng::Rng,
     settings::{Lie, Settings},
-    setup::{config, formatted, voter},
+    setup::{config, voter},
 };
 use crate::checker::{self, Checker, Fact, Violation};
 use bytes::Bytes;
@@ -141,8 +141,8 @@ impl<S: StateMachine> Simulation<S> {
         let nodes: Vec<Node<S>> = ids
             .iter()
             .map(|id| {
-                let disk = formatted(dynamic.then_some(&voters));
-                Node::new(*id, config(*id, &voters, dynamic, rng.next()), disk)
+                let config = config(*id, &voters, dynamic, rng.next());
+                Node::new(*id, config, dynamic.then(|| voters.clone()))
             })
             .collect();
         Self {
@@ -162,6 +162,18 @@ impl<S: StateMachine> Simulation<S> {
             phase: Phase::Trouble,
             witness: None,
         }
+    }
+
+    /// Puts records into the bootstrap checkpoint of every node, as formatting would.
+    ///
+    /// # Panics
+    /// If a record cannot stand in a checkpoint.
+    #[must_use]
+    pub fn with_bootstrap(mut self, records: &[Vec<u8>]) -> Self {
+        for node in &mut self.nodes {
+            node.format(records);
+        }
+        self
     }
 
     /// Watches with these checkers instead of all.

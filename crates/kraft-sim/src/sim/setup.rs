@@ -4,7 +4,7 @@ use super::quorum::{LISTENER, REQUEST_TIMEOUT};
 use crate::scenario::names;
 use kraft_core::{Config, Endpoints, NodeId, ReplicaKey, SnapshotId, SupportedVersions, VoterNode, VoterSet};
 use kraft_fs::{FileSystem as _, MemFs};
-use kraft_snapshot::{SnapshotHeader, SnapshotWriter};
+use kraft_snapshot::{SnapshotHeader, SnapshotWriteError, SnapshotWriter};
 use std::{path::Path, time::Duration};
 
 pub(super) fn voter(id: NodeId, dynamic: bool) -> VoterNode {
@@ -54,24 +54,32 @@ pub(super) fn config(id: NodeId, voters: &VoterSet, dynamic: bool, seed: u64) ->
     }
 }
 
-/// A disk as a formatted node has it: with the voters in a bootstrap checkpoint, if they are not configured.
-pub(super) fn formatted(voters: Option<&VoterSet>) -> MemFs {
+/// A disk as a formatted node has it: with a bootstrap checkpoint if it has something to hold, the voters or some records.
+pub(super) fn formatted(voters: Option<&VoterSet>, records: &[Vec<u8>]) -> MemFs {
     let fs = MemFs::new();
     let dir = Path::new("/kraft/__cluster_metadata-0");
     fs.create_dir_all(dir).expect("memory takes a directory");
     for parent in ["/", "/kraft"] {
         fs.sync_dir(Path::new(parent)).expect("memory syncs");
     }
-    if let Some(voters) = voters {
-        let header = SnapshotHeader {
-            last_contained_log_timestamp: 0,
-            kraft_version: 1,
-            voters: Some(voters.clone()),
-        };
-        let writer = SnapshotWriter::create(&fs, dir, SnapshotId::BOOTSTRAP, &header, || 0);
-        writer
-            .and_then(SnapshotWriter::freeze)
-            .expect("memory takes a checkpoint");
+    if voters.is_some() || !records.is_empty() {
+        checkpoint(&fs, dir, voters, records).expect("memory takes a checkpoint");
     }
     fs
+}
+
+fn checkpoint(
+    fs: &MemFs,
+    dir: &Path,
+    voters: Option<&VoterSet>,
+    records: &[Vec<u8>],
+) -> Result<(), SnapshotWriteError> {
+    let header = SnapshotHeader {
+        last_contained_log_timestamp: 0,
+        kraft_version: i16::from(voters.is_some()),
+        voters: voters.cloned(),
+    };
+    let mut writer = SnapshotWriter::create(fs, dir, SnapshotId::BOOTSTRAP, &header, || 0)?;
+    records.iter().try_for_each(|record| writer.append(record))?;
+    writer.freeze().map(drop)
 }
