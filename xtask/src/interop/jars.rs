@@ -53,6 +53,13 @@ impl Jars {
     pub(crate) fn fetch() -> Result<Jars, Failure> {
         let folder = workspace::target().join("kafka");
         fs::create_dir_all(&folder)?;
+        // Archives that an interrupted run was still writing.
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "part") {
+                fs::remove_file(path)?;
+            }
+        }
         let written = folder.join("classpath.txt");
         let pom = workspace::root().join("xtask").join("kafka").join("pom.xml");
         let output = Command::new("mvn")
@@ -79,32 +86,32 @@ impl Jars {
 
     /// Runs one of Kafka's tools to its end.
     pub(crate) fn tool(&self, tool: Tool, arguments: &[&str]) -> Result<Finished, Failure> {
-        let mut command = self.java(tool.archive(), "128m");
+        let mut command = self.java(tool.archive(), "128m", true);
         // Only the tool's own words, not those of the client below it.
         command
             .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
             .arg(tool.main())
             .args(arguments);
-        process::finish(command, Duration::from_secs(60))
+        let finished = process::finish(command, Duration::from_secs(60))?;
+        self.settle(tool.archive())?;
+        Ok(finished)
     }
 
-    /// A controller process that is not started yet.
-    pub(crate) fn controller(&self, config: &Path) -> Command {
-        let mut command = self.java("controller.jsa", "320m");
+    /// A controller process that is not started yet. Only a process that is alone may write the class-data archive.
+    pub(crate) fn controller(&self, config: &Path, alone: bool) -> Command {
+        let mut command = self.java(CONTROLLER_ARCHIVE, "320m", alone);
         command.args(["-Xms128m", "-XX:+UseSerialGC"]);
         command.args(LOGGING).arg("kafka.Kafka").arg(config);
         command
     }
 
-    /// `java` up to the class path. The first run with an archive's name writes it when it ends, later runs
-    /// start from it.
-    fn java(&self, archive: &str, heap: &str) -> Command {
-        let archive = self.folder.join(archive);
-        let option = if archive.exists() {
-            "SharedArchiveFile"
-        } else {
-            "ArchiveClassesAtExit"
-        };
+    /// To be called when a controller that was alone has ended: what it wrote is whole now.
+    pub(crate) fn controller_ended(&self) -> Result<(), Failure> {
+        self.settle(CONTROLLER_ARCHIVE)
+    }
+
+    /// `java` up to the class path. It starts from the archive if there is one, and otherwise writes one when it ends.
+    fn java(&self, archive: &str, heap: &str, may_write: bool) -> Command {
         let mut command = Command::new("java");
         command.arg(format!("-Xmx{heap}"));
         command.args([
@@ -113,11 +120,34 @@ impl Jars {
             "-Xlog:disable",
             "-Xlog:all=off",
         ]);
-        command.arg(format!("-XX:{option}={}", archive.display()));
+        let whole = self.folder.join(archive);
+        if whole.exists() {
+            command.arg(format!("-XX:SharedArchiveFile={}", whole.display()));
+        } else if may_write {
+            command.arg(format!(
+                "-XX:ArchiveClassesAtExit={}",
+                self.unfinished(archive).display()
+            ));
+        }
         command.args(["-cp", &self.class_path]);
         command
     }
+
+    /// Takes an archive into use. One that was being written when its process was killed is never looked at.
+    fn settle(&self, archive: &str) -> Result<(), Failure> {
+        let unfinished = self.unfinished(archive);
+        if unfinished.exists() {
+            fs::rename(unfinished, self.folder.join(archive))?;
+        }
+        Ok(())
+    }
+
+    fn unfinished(&self, archive: &str) -> PathBuf {
+        self.folder.join(format!("{archive}.part"))
+    }
 }
+
+const CONTROLLER_ARCHIVE: &str = "controller.jsa";
 
 const LOGGING: [&str; 4] = [
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=info",

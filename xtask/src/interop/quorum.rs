@@ -187,9 +187,10 @@ impl<'a> Quorum<'a> {
     }
 
     pub(crate) fn start(&mut self, id: i32, kind: Kind) -> Result<(), Failure> {
+        let alone = self.members.len() == 1;
         let member = self.members.get_mut(&id).ok_or("no such member")?;
         let command = match kind {
-            Kind::Kafka => self.jars.controller(&member.config()),
+            Kind::Kafka => self.jars.controller(&member.config(), alone),
             Kind::Kraft => {
                 let mut command = Command::new(workspace::kraft());
                 command.arg("run").arg("-c").arg(member.config());
@@ -206,6 +207,9 @@ impl<'a> Quorum<'a> {
         match kind {
             Kind::Kafka => {
                 running.stop(Duration::from_secs(40))?;
+                if self.members.len() == 1 {
+                    self.jars.controller_ended()?;
+                }
             }
             Kind::Kraft => {
                 let status = running.stop(Duration::from_secs(6))?;
