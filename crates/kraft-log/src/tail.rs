@@ -80,7 +80,7 @@ pub(crate) fn judge(file: &impl File, valid: ValidPart) -> io::Result<Result<(),
         return Ok(Err(NotTorn::TooManyBytes { bytes: used }));
     }
     let whole = size.is_some_and(|size| size <= there);
-    if whole && crc_matches(file, valid.position, extent)? {
+    if whole && crc_matches(file, valid.position, extent)? && !lacks_head(file, valid)? {
         return Ok(Err(NotTorn::NothingMissing));
     }
     if !runs_past_end && !has_zero_sector(file, valid, valid.position + extent)? {
@@ -137,6 +137,13 @@ fn crc_matches(file: &impl File, position: u64, size: u64) -> io::Result<bool> {
         at += piece as u64;
     }
     Ok(stored == Some(crc))
+}
+
+/// Whether the first sector is missing with nothing in it but the part of the header that no checksum covers.
+fn lacks_head(file: &impl File, valid: ValidPart) -> io::Result<bool> {
+    let sector_end = (valid.position / SECTOR + 1) * SECTOR;
+    let uncovered = sector_end - valid.position <= CRC_START as u64;
+    Ok(uncovered && has_zero_sector(file, valid, sector_end + 1)?)
 }
 
 /// Whether a sector of the failing batch, which ends at `end`, is all zeros; of the first one only the part behind the
@@ -218,11 +225,15 @@ mod tests {
 
     /// The judgement on a file in which 100 bytes of valid batches of epoch 3 precede `tail`; the next offset is 10.
     fn judged(tail: &[u8]) -> Result<(), NotTorn> {
+        judged_at(100, tail)
+    }
+
+    fn judged_at(position: u64, tail: &[u8]) -> Result<(), NotTorn> {
         let file = MemFs::new().open(Path::new("/f"), Open::CreateNew).unwrap();
-        file.write_all_at(&[1; 100], 0).unwrap();
-        file.write_all_at(tail, 100).unwrap();
+        file.write_all_at(&vec![1; position as usize], 0).unwrap();
+        file.write_all_at(tail, position).unwrap();
         let valid = ValidPart {
-            position: 100,
+            position,
             len: file.len().unwrap(),
             next_offset: 10,
             last_epoch: Epoch(3),
@@ -240,6 +251,22 @@ mod tests {
         let end = ((sector + 1) * 512 - 100).min(tail.len());
         tail[start..end].fill(0);
         tail
+    }
+
+    #[test]
+    fn a_batch_may_lack_the_start_of_its_header_which_no_checksum_covers() {
+        let next = batch(10, 3, 100);
+        let without_start = |bytes: usize| joined(&[&vec![0; bytes], &next[bytes..]]);
+        for bytes in 8..=21 {
+            assert_eq!(
+                judged_at(512 - bytes as u64, &without_start(bytes)),
+                Ok(()),
+                "{bytes} bytes"
+            );
+        }
+        // Zeros that do not reach from the valid part to the end of a sector are not a sector that is missing.
+        assert_eq!(judged_at(500, &without_start(8)), Err(NotTorn::NothingMissing));
+        assert_eq!(judged_at(100, &without_start(9)), Err(NotTorn::NothingMissing));
     }
 
     #[test]
