@@ -28,6 +28,7 @@ mod quorum;
 mod random;
 mod random_uuid;
 mod run;
+mod verify;
 
 pub use program::program;
 

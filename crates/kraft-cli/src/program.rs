@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{decode, demo, dump, format, info, quorum, random_uuid, run};
+use crate::{decode, demo, dump, format, info, quorum, random_uuid, run, verify};
 
 #[derive(Parser)]
 #[command(
@@ -32,6 +32,7 @@ enum Command {
     Quorum(quorum::Arguments),
     Dump(dump::Arguments),
     Decode(decode::Arguments),
+    Verify(verify::Arguments),
 }
 
 /// Runs the program with the arguments of this process.
@@ -45,6 +46,7 @@ pub fn program() -> ExitCode {
         Command::Quorum(arguments) => quorum::run(arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Decode(arguments) => decode::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

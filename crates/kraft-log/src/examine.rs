@@ -32,6 +32,14 @@ pub(crate) struct Examined<F: FileSystem> {
     pub(crate) snapshot: Option<(SnapshotId, Vec<ControlRecord>)>,
 }
 
+impl<F: FileSystem> Examined<F> {
+    /// The snapshots that end before the log starts: nothing leads from them to the log.
+    pub(crate) fn old_snapshots(&self, contents: &Contents) -> Vec<SnapshotId> {
+        let ids = contents.snapshots.iter().map(|(id, _)| id);
+        ids.filter(|id| id.end_offset < self.start).collect()
+    }
+}
+
 /// Reads everything and writes nothing.
 pub(crate) fn examine<F: FileSystem>(
     fs: &F,

@@ -22,6 +22,8 @@
 //! A crash at any moment leaves a beginning of what was asked for, and all that a round had reported. No thread is
 //! started and no clock is read here, so that a simulator can run the same code.
 //!
+//! [`verify`] is a start that changes nothing, for whoever wants to know beforehand.
+//!
 //! # Layout
 //!
 //! `<base offset>.log` files hold record batches one behind the other. Only the last may end in zeros: blocks that are
@@ -92,6 +94,7 @@ mod small_file;
 mod storage_error;
 mod synced_mark;
 mod tail;
+mod verify;
 mod writer;
 
 pub use batch_info::batch_info;
@@ -111,6 +114,7 @@ pub use scan::BatchFault;
 pub use small_file::SmallFileError;
 pub use storage_error::StorageError;
 pub use tail::NotTorn;
+pub use verify::{RemoveReason, Repair, Verified, verify};
 pub use writer::LogWriter;
 
 /// Name of the partition directory of Kafka's metadata log, inside the metadata directory.

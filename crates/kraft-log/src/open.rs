@@ -191,20 +191,14 @@ fn remove_replaced_segments<F: FileSystem>(
     fs.sync_dir(dir).map_err(failed("syncing", dir))
 }
 
-/// Removes the snapshots that end before the log starts: nothing leads from them to the log.
+/// Removes the snapshots that end before the log starts.
 fn remove_old_snapshots<F: FileSystem>(
     fs: &F,
     dir: &Path,
     contents: &mut Contents,
     examined: &Examined<F>,
 ) -> Result<(), StorageError> {
-    let old: Vec<_> = contents
-        .snapshots
-        .iter()
-        .map(|(id, _)| id)
-        .filter(|id| id.end_offset < examined.start)
-        .collect();
-    for id in old {
+    for id in examined.old_snapshots(contents) {
         remove_if_there(fs, &dir.join(frozen_name(id)))?;
         contents.snapshots.remove(id);
     }

@@ -137,6 +137,39 @@ pub enum OpenError {
     Repair(#[from] StorageError),
 }
 
+impl OpenError {
+    /// The file that is damaged or in the way, and the byte, where it is one of a log or a snapshot.
+    #[must_use]
+    pub fn place(&self) -> (Option<&Path>, Option<u64>) {
+        match self {
+            Self::Damaged { path, position, .. }
+            | Self::Short {
+                path, end: position, ..
+            }
+            | Self::Snapshot(SnapshotReadError::Damaged { path, position, .. }) => {
+                (Some(path), Some(*position))
+            }
+            Self::Io { path, .. }
+            | Self::StrangeName { path }
+            | Self::SegmentTooLarge { path, .. }
+            | Self::WrongTopic { path, .. }
+            | Self::NotContiguous { path, .. }
+            | Self::EpochBeyondEnd { path, .. }
+            | Self::QuorumStateMissing { path }
+            | Self::NoSnapshot { path, .. }
+            | Self::Snapshot(SnapshotReadError::Io { path, .. })
+            | Self::QuorumState(SmallFileError::Io { path, .. } | SmallFileError::Malformed { path, .. })
+            | Self::EpochCheckpoint(
+                SmallFileError::Io { path, .. } | SmallFileError::Malformed { path, .. },
+            )
+            | Self::PartitionMetadata(
+                SmallFileError::Io { path, .. } | SmallFileError::Malformed { path, .. },
+            ) => (Some(path), None),
+            Self::Snapshot(_) | Self::Repair(_) => (None, None),
+        }
+    }
+}
+
 /// What an operator can do about damage.
 const WAYS_OUT: &str = "Restore the directory from a copy, or, while a majority of the voters is healthy, format it \
     anew and let the node join again";

@@ -8,7 +8,7 @@ mod common;
 use common::{VECTORS, files, unpack, write};
 use kraft_core::LogView;
 use kraft_fs::{File, FileSystem, MemFs, Open, Unsynced};
-use kraft_log::{LogOptions, open};
+use kraft_log::{LogOptions, open, verify};
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -107,9 +107,25 @@ fn outcome(case: &Value, bases: &mut BTreeMap<String, (MemFs, PathBuf)>) -> Stri
         apply(&fs, edit);
     }
     let before = files(&fs, dir);
+    let verified = verify(&fs, dir);
+    assert_eq!(
+        files(&fs, dir),
+        before,
+        "{}: verifying writes nothing",
+        case["id"]
+    );
     match open(fs.clone(), dir, LogOptions::default()) {
         Ok(opened) => {
             let index = &opened.index;
+            let id = &case["id"];
+            let verified = verified.unwrap_or_else(|error| panic!("{id}: a node starts, but {error}"));
+            assert_eq!(
+                (verified.start, verified.end, verified.last_epoch),
+                (index.start(), index.end().last_offset, index.end().last_epoch),
+                "{id}"
+            );
+            let again = verify(&fs, dir).expect("a node has started on it");
+            assert_eq!(again.repairs, [], "{id}");
             format!(
                 "{}..{} epoch {}",
                 index.start(),
@@ -125,6 +141,13 @@ fn outcome(case: &Value, bases: &mut BTreeMap<String, (MemFs, PathBuf)>) -> Stri
                 case["id"]
             );
             let text = error.to_string();
+            assert_eq!(
+                verified.map(|_| ()).expect_err("a node refuses it").to_string(),
+                text,
+                "{}",
+                case["id"]
+            );
+            assert!(error.place().0.is_some(), "{text}");
             assert!(!text.contains('\n'), "one line: {text}");
             // What an operator can do is always the same.
             let fact = text.split(". Nothing was changed").next().expect("a first part");

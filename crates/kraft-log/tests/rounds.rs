@@ -410,7 +410,7 @@ fn a_fetched_snapshot_that_fails_its_checks_is_reported_and_the_writer_goes_on()
     let mut rejected = Vec::new();
     while !queue.is_empty() {
         let round = opened.writer.run_round(&mut queue).expect("no disk fails");
-        for found in round.rejected {
+        if let Some(found) = round.rejected {
             opened.index.snapshot_rejected(found.snapshot);
             rejected.push((round.up_to, found.snapshot, found.reason.to_string()));
         }
