@@ -4,12 +4,15 @@ use std::error::Error;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Outcome;
-use crate::local::{Load, Loaded, LocalQuorum, contents_of};
+use crate::local::{Load, Loaded, LocalError, LocalQuorum, contents_of};
 
 /// Start a quorum of processes on this machine, kill its leader, and show that nothing committed is lost
 #[derive(clap::Args)]
@@ -46,9 +49,11 @@ enum DemoError {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let folder = Folder::choose(arguments.dir.as_deref())?;
+    let interrupted = end_on_signal()?;
     let demo = Demo {
         begun: Instant::now(),
         out: io::stdout(),
+        interrupted,
     };
     demo.run(arguments, &folder.path)?;
     Ok(ExitCode::SUCCESS)
@@ -57,6 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 struct Demo {
     begun: Instant,
     out: io::Stdout,
+    interrupted: Arc<AtomicBool>,
 }
 
 impl Demo {
@@ -64,6 +70,7 @@ impl Demo {
         let program = std::env::current_exe()?;
         let count = usize::from(arguments.nodes);
         let mut quorum = LocalQuorum::create(&program, folder, count, "")?;
+        quorum.interrupt_on(Arc::clone(&self.interrupted));
         self.fact(&format!(
             "formatted the directories of {count} nodes in {}",
             folder.display()
@@ -213,14 +220,18 @@ impl Demo {
         }
     }
 
-    fn wait_acknowledged(&self, load: &Load, enough: usize) -> Result<(), DemoError> {
+    fn wait_acknowledged(&self, load: &Load, enough: usize) -> Result<(), Box<dyn Error>> {
         let deadline = Instant::now() + LIMIT;
         while load.acknowledged() < enough {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(LocalError::Interrupted.into());
+            }
             if Instant::now() >= deadline {
                 return Err(DemoError::TooFew {
                     acknowledged: load.acknowledged(),
                     limit: LIMIT,
-                });
+                }
+                .into());
             }
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -230,6 +241,29 @@ impl Demo {
     fn fact(&mut self, fact: &str) -> Result<(), Box<dyn Error>> {
         Ok(writeln!(self.out, "[{:>8}] {fact}", shown(self.begun.elapsed()))?)
     }
+}
+
+/// A demo that is told to end ends its nodes and removes its folder, as one that fails does.
+fn end_on_signal() -> io::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let set = Arc::clone(&flag);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .build()?;
+    let mut signals = {
+        let _within = runtime.enter();
+        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
+    };
+    std::thread::spawn(move || {
+        runtime.block_on(async {
+            tokio::select! {
+                _ = signals.0.recv() => (),
+                _ = signals.1.recv() => (),
+            }
+        });
+        set.store(true, Ordering::Relaxed);
+    });
+    Ok(flag)
 }
 
 /// The folder of a demo; a temporary one is removed in the end, whatever the end is.

@@ -5,7 +5,8 @@ use std::io::{self, BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -46,6 +47,9 @@ pub enum LocalError {
         /// The last lines of its log.
         log: String,
     },
+    /// Somebody asked for the end through [`LocalQuorum::interrupt_on`].
+    #[error("interrupted")]
+    Interrupted,
     /// Something that should come true did not.
     #[error("not within {} s: {what}", .limit.as_secs())]
     Timeout {
@@ -118,6 +122,7 @@ pub struct Leadership {
 pub struct LocalQuorum {
     program: PathBuf,
     nodes: Vec<LocalNode>,
+    interrupted: Arc<AtomicBool>,
 }
 
 impl LocalQuorum {
@@ -164,7 +169,13 @@ impl LocalQuorum {
         Ok(LocalQuorum {
             program: program.to_owned(),
             nodes,
+            interrupted: Arc::default(),
         })
+    }
+
+    /// Makes every wait end with [`LocalError::Interrupted`] once the flag is set.
+    pub fn interrupt_on(&mut self, flag: Arc<AtomicBool>) {
+        self.interrupted = flag;
     }
 
     /// All nodes.
@@ -282,6 +293,9 @@ impl LocalQuorum {
     ) -> Result<Leadership, LocalError> {
         let deadline = Instant::now() + limit;
         loop {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(LocalError::Interrupted);
+            }
             if let Some(leadership) = self.leadership()?.filter(&condition) {
                 return Ok(leadership);
             }

@@ -66,6 +66,7 @@ const OBEYED: &[&str] = &[
     "broker.id",
     "connections.max.idle.ms",
     "controller.listener.names",
+    "controller.quorum.auto.join.enable",
     "controller.quorum.bootstrap.servers",
     "controller.quorum.election.backoff.max.ms",
     "controller.quorum.election.timeout.ms",
@@ -94,7 +95,6 @@ const OBEYED: &[&str] = &[
 const WITHOUT_EFFECT: &[(&str, Kind)] = &[
     // Typed and checked with the settings that they belong to; nothing asks for them.
     ("controller.quorum.append.linger.ms", Kind::Text),
-    ("controller.quorum.auto.join.enable", Kind::Text),
     ("internal.metadata.delete.delay.millis", Kind::Text),
     ("metadata.log.max.record.bytes.between.snapshots", Kind::Text),
     ("metadata.log.max.snapshot.interval.ms", Kind::Text),
