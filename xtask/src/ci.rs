@@ -48,19 +48,17 @@ const PARTS: &[(&str, Part)] = &[
         )
     }),
     ("clippy", |name| {
-        cargo(
-            name,
-            &[
-                "clippy",
-                "--locked",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ],
-            15,
-        )
+        let what = [
+            "clippy",
+            "--locked",
+            "--workspace",
+            "--all-features",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ];
+        cargo(name, &what, 15)
     }),
     ("features", features),
     ("no_std probe", |name| {
@@ -72,7 +70,14 @@ const PARTS: &[(&str, Part)] = &[
     }),
     ("docs", docs),
     ("tests", |name| {
-        cargo(name, &["test", "--locked", "--workspace", "--no-fail-fast"], 30)
+        let what = [
+            "test",
+            "--locked",
+            "--workspace",
+            "--all-features",
+            "--no-fail-fast",
+        ];
+        cargo(name, &what, 30)
     }),
     ("release build", |name| {
         cargo(name, &["build", "--locked", "--release", "-p", "kraft-cli"], 15)
@@ -127,7 +132,7 @@ fn features(name: &'static str) -> Outcome {
 }
 
 fn docs(name: &'static str) -> Outcome {
-    let mut command = workspace::cargo(&["doc", "--locked", "--workspace", "--no-deps"]);
+    let mut command = workspace::cargo(&["doc", "--locked", "--workspace", "--all-features", "--no-deps"]);
     command.env("RUSTDOCFLAGS", "-D warnings");
     part::command(name, command, Duration::from_secs(10 * 60))
 }
