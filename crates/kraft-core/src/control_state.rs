@@ -157,4 +157,146 @@ mod tests {
         assert!(state.voters_only_in_bootstrap());
         assert_eq!(state.voters().len(), 3);
     }
+
+    fn file(state: &mut ControlState, offset: i64, ids: &[i32]) {
+        state.apply(offset, &ControlRecord::Voters(voters(ids)));
+    }
+
+    fn snapshot() -> SnapshotId {
+        SnapshotId {
+            end_offset: 10,
+            epoch: Epoch(1),
+        }
+    }
+
+    #[test]
+    fn voterset_012_static_voters_have_no_place_in_the_log() {
+        for fixed in [voters(&[1, 2, 3]), voters(&[])] {
+            let mut state = ControlState::new(fixed.clone());
+            for _ in 0..2 {
+                assert_eq!(state.voters_at(0), None);
+                assert_eq!(state.voters_at(100), None);
+                assert_eq!(*state.voters(), fixed);
+                state.truncate_newer(100);
+                state.truncate_older(100);
+            }
+        }
+    }
+
+    #[test]
+    fn voterset_013_the_bootstrap_set_lives_at_offset_minus_1() {
+        let mut state = ControlState::new(voters(&[]));
+        state.load(
+            SnapshotId::BOOTSTRAP,
+            &[ControlRecord::Voters(voters(&[1, 2, 3]))],
+        );
+        file(&mut state, 100, &[1, 2, 3, 4]);
+        file(&mut state, 200, &[1, 2, 3, 4, 5]);
+        for (offset, count) in [
+            (-2, None),
+            (-1, Some(3)),
+            (99, Some(3)),
+            (100, Some(4)),
+            (199, Some(4)),
+            (200, Some(5)),
+        ] {
+            assert_eq!(state.voters_at(offset).map(VoterSet::len), count, "at {offset}");
+        }
+    }
+
+    #[test]
+    fn voterset_014_a_follower_takes_what_the_log_says_however_much_it_changes() {
+        let mut state = ControlState::new(voters(&[1, 2, 3]));
+        file(&mut state, 100, &[4, 5, 6]);
+        assert_eq!(*state.voters(), voters(&[4, 5, 6]));
+        file(&mut state, 200, &[4]);
+        file(&mut state, 300, &[4, 7, 8]);
+        assert_eq!(*state.voters(), voters(&[4, 7, 8]));
+    }
+
+    #[test]
+    fn voterset_015_new_entries_are_cut_from_an_offset_on() {
+        for (end, count) in [(201, 5), (200, 4), (101, 4), (100, 3)] {
+            let mut state = ControlState::new(voters(&[1, 2, 3]));
+            file(&mut state, 100, &[1, 2, 3, 4]);
+            file(&mut state, 200, &[1, 2, 3, 4, 5]);
+            state.truncate_newer(end);
+            assert_eq!(state.voters().len(), count, "cut at {end}");
+        }
+    }
+
+    #[test]
+    fn voterset_016_a_snapshot_without_voters_leaves_the_static_ones() {
+        let mut state = ControlState::new(voters(&[1, 2, 3]));
+        file(&mut state, 100, &[1, 2, 3, 4]);
+        file(&mut state, 200, &[1, 2, 3, 4, 5]);
+        state.load(snapshot(), &[]);
+        assert_eq!(*state.voters(), voters(&[1, 2, 3]));
+    }
+
+    #[test]
+    fn voterset_018_in_an_empty_log_the_static_voters_rule() {
+        let fixed = ControlState::new(voters(&[1, 2, 3]));
+        assert_eq!(fixed.voters().len(), 3);
+        assert_eq!(fixed.voters_offset(), None, "no record overrules them");
+        assert!(ControlState::new(voters(&[])).voters().is_empty());
+    }
+
+    #[test]
+    fn voterset_019_log_records_behind_a_snapshot_that_names_nobody() {
+        let mut state = ControlState::new(voters(&[1, 2, 3]));
+        state.load(snapshot(), &[]);
+        state.apply(10, &ControlRecord::KRaftVersion(1));
+        file(&mut state, 11, &[4, 5, 6]);
+        assert_eq!(*state.voters(), voters(&[4, 5, 6]));
+        assert_eq!(state.voters_at(11), Some(&voters(&[4, 5, 6])));
+        assert_eq!(state.kraft_version_at(11), 1);
+        assert_eq!(state.voters_offset(), Some(11), "the static voters are overruled");
+    }
+
+    #[test]
+    fn voterset_020_a_snapshot_names_voters_and_level_at_its_last_offset() {
+        let mut state = ControlState::new(voters(&[1, 2, 3]));
+        let records = [
+            ControlRecord::KRaftVersion(1),
+            ControlRecord::Voters(voters(&[4, 5, 6])),
+        ];
+        state.load(snapshot(), &records);
+        assert_eq!(*state.voters(), voters(&[4, 5, 6]));
+        assert_eq!(state.voters_at(9), Some(&voters(&[4, 5, 6])));
+        assert_eq!(state.kraft_version_at(9), 1);
+        assert_eq!(state.voters_at(8), None);
+    }
+
+    #[test]
+    fn voterset_021_log_records_behind_a_snapshot_win() {
+        let mut state = ControlState::new(voters(&[1, 2, 3]));
+        let records = [
+            ControlRecord::KRaftVersion(1),
+            ControlRecord::Voters(voters(&[4, 5, 6])),
+        ];
+        state.load(snapshot(), &records);
+        file(&mut state, 10, &[4, 5, 6, 7]);
+        assert_eq!(state.voters().len(), 4);
+        assert_eq!(state.voters_at(9), Some(&voters(&[4, 5, 6])));
+        assert_eq!(state.kraft_version(), 1);
+    }
+
+    #[test]
+    fn voterset_022_trimming_old_entries_keeps_the_newest_needed_ones() {
+        let mut state = ControlState::new(voters(&[]));
+        state.apply(0, &ControlRecord::KRaftVersion(1));
+        file(&mut state, 1, &[4, 5, 6]);
+        file(&mut state, 2, &[4, 5, 6, 7]);
+        for (start, at_1) in [(0, Some(3)), (1, Some(3)), (2, None)] {
+            state.truncate_older(start);
+            assert_eq!(state.kraft_version_at(0), 1, "trimmed to {start}");
+            assert_eq!(state.voters_at(1).map(VoterSet::len), at_1, "trimmed to {start}");
+            assert_eq!(
+                state.voters_at(2).map(VoterSet::len),
+                Some(4),
+                "trimmed to {start}"
+            );
+        }
+    }
 }

@@ -112,3 +112,21 @@ impl core::fmt::Display for Endpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+
+    #[test]
+    fn voterset_017_an_endpoint_is_looked_up_by_listener() {
+        let host = "localhost".to_string();
+        let endpoints = Endpoints::single("LISTENER", Endpoint { host, port: 9092 });
+        assert_eq!(
+            endpoints.of("LISTENER").map(Endpoint::to_string).as_deref(),
+            Some("localhost:9092")
+        );
+        assert_eq!(endpoints.of("OTHER"), None);
+        assert_eq!(Endpoints::empty().of("LISTENER"), None);
+    }
+}

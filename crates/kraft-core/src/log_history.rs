@@ -86,4 +86,61 @@ mod tests {
         assert_eq!(history.at_or_before(2), None);
         assert_eq!(history.at_or_before(5), Some(&"three"));
     }
+
+    fn with(offsets: &[i64]) -> LogHistory<i64> {
+        let mut history = LogHistory::default();
+        for offset in offsets {
+            history.add(*offset, *offset);
+        }
+        history
+    }
+
+    #[test]
+    fn voterset_023_what_is_in_force_is_what_was_added_last_before() {
+        assert_eq!(with(&[]).at_or_before(100), None);
+        assert_eq!(with(&[]).last(), None);
+        let history = with(&[-1, 100, 200]);
+        let expected = [
+            (-2, None),
+            (-1, Some(-1)),
+            (99, Some(-1)),
+            (100, Some(100)),
+            (199, Some(100)),
+            (200, Some(200)),
+        ];
+        for (offset, value) in expected {
+            assert_eq!(history.at_or_before(offset).copied(), value, "at {offset}");
+        }
+        assert_eq!(history.at_or_before(i64::MAX), Some(&200));
+        assert_eq!(history.last(), Some((200, &200)));
+    }
+
+    #[test]
+    #[should_panic(expected = "offsets in a log do not go below")]
+    fn nothing_is_filed_below_the_bootstrap_checkpoint() {
+        with(&[-2]);
+    }
+
+    #[test]
+    fn voterset_024_both_ends_can_be_cut() {
+        for (end, last) in [(201, Some(200)), (200, Some(100)), (101, Some(100)), (100, None)] {
+            let mut history = with(&[100, 200]);
+            history.truncate_newer(end);
+            assert_eq!(
+                history.last().map(|(offset, _)| offset),
+                last,
+                "new entries from {end} on"
+            );
+        }
+        for (start, at_100) in [(99, Some(100)), (100, Some(100)), (101, Some(100)), (200, None)] {
+            let mut history = with(&[100, 200]);
+            history.truncate_older(start);
+            assert_eq!(
+                history.at_or_before(100).copied(),
+                at_100,
+                "old entries up to {start}"
+            );
+            assert_eq!(history.at_or_before(200), Some(&200));
+        }
+    }
 }

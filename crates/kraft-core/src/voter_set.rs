@@ -171,7 +171,7 @@ impl VoterSet {
 mod tests {
     use super::*;
     use crate::endpoints::Endpoint;
-    use alloc::string::ToString;
+    use alloc::{string::ToString, vec::Vec};
     use uuid::Uuid;
 
     fn node(id: i32, directory: u128, port: u16) -> VoterNode {
@@ -223,5 +223,120 @@ mod tests {
         let two_gone = set(&[node(1, 11, 1)]);
         assert!(voters.has_overlapping_majority(&replaced));
         assert!(!voters.has_overlapping_majority(&two_gone));
+    }
+
+    fn three() -> VoterSet {
+        set(&[node(1, 11, 9991), node(2, 22, 9992), node(3, 33, 9993)])
+    }
+
+    fn key(id: i32, directory: u128) -> ReplicaKey {
+        ReplicaKey::new(NodeId(id), Uuid::from_u128(directory))
+    }
+
+    #[test]
+    fn voterset_001_an_empty_voter_set_is_a_legal_value() {
+        assert_eq!(set(&[]), VoterSet::default());
+        assert!(VoterSet::default().is_empty());
+    }
+
+    #[test]
+    fn voterset_002_a_voter_is_found_by_id_and_listener() {
+        let voters = three();
+        let address = |id: i32, listener: &str| {
+            let endpoints = voters.endpoints(NodeId(id));
+            endpoints.of(listener).map(Endpoint::to_string)
+        };
+        assert_eq!(address(1, "CONTROLLER").as_deref(), Some("localhost:9991"));
+        assert_eq!(address(1, "MISSING"), None);
+        assert_eq!(address(4, "CONTROLLER"), None);
+    }
+
+    #[test]
+    fn voterset_003_ids_and_listeners() {
+        let voters = three();
+        assert!(voters.ids().eq([1, 2, 3].map(NodeId)));
+        assert!((1..=3).all(|id| !voters.endpoints(NodeId(id)).is_empty()));
+        assert!(voters.endpoints(NodeId(4)).is_empty());
+    }
+
+    #[test]
+    fn voterset_004_only_the_exact_key_is_removed_and_never_the_last_one() {
+        let voters = three();
+        assert_eq!(voters.remove(&key(4, 0)), None);
+        assert_eq!(voters.remove(&key(4, 44)), None);
+        let left = voters.remove(&key(3, 33)).expect("a voter");
+        assert!(left.ids().eq([1, 2].map(NodeId)));
+        assert_eq!(set(&[node(1, 11, 1)]).remove(&key(1, 11)), None);
+    }
+
+    #[test]
+    fn voterset_005_an_update_needs_the_same_id_and_directory() {
+        let voters = three();
+        for stranger in [node(4, 44, 9994), node(3, 34, 9993)] {
+            assert_eq!(voters.update(stranger.clone()), None);
+            assert!(!voters.needs_update(&stranger));
+        }
+        let mut moved = node(3, 33, 1);
+        moved.kraft_versions = SupportedVersions { min: 1, max: 1 };
+        assert!(voters.needs_update(&moved));
+        let updated = voters.update(moved.clone()).expect("a voter");
+        assert_eq!(updated.get(NodeId(3)), Some(&moved));
+        assert_eq!(updated.len(), 3);
+    }
+
+    #[test]
+    fn voterset_006_an_update_that_ignores_the_directory_needs_the_id() {
+        let voters = set(&[node(1, 0, 1), node(2, 0, 2), node(3, 0, 3)]);
+        assert_eq!(voters.update_ignoring_directory(node(4, 44, 4)), None);
+        let first = voters.update_ignoring_directory(node(3, 33, 3)).expect("a voter");
+        assert_eq!(first.get(NodeId(3)), Some(&node(3, 33, 3)));
+        let second = first.update_ignoring_directory(node(3, 34, 3)).expect("a voter");
+        assert_eq!(second.get(NodeId(3)), Some(&node(3, 34, 3)));
+    }
+
+    #[test]
+    fn voterset_007_without_a_directory_the_id_makes_the_voter() {
+        let voters = set(&[node(1, 0, 1), node(2, 0, 2)]);
+        assert!(voters.is_voter(&key(1, 0)));
+        assert!(voters.is_voter(&key(1, 11)));
+        assert!(!voters.is_voter(&key(4, 44)));
+        assert!(!voters.is_voter(&key(4, 0)));
+    }
+
+    #[test]
+    fn voterset_008_the_only_voter_is_the_exact_key_of_a_set_of_one() {
+        let alone = set(&[node(1, 11, 1)]);
+        assert!(alone.is_only_voter(&key(1, 11)));
+        for other in [key(1, 12), key(1, 0), key(4, 11), key(4, 0)] {
+            assert!(!alone.is_only_voter(&other));
+        }
+        let two = set(&[node(1, 11, 1), node(2, 22, 2)]);
+        for any in [key(1, 11), key(1, 12), key(2, 22), key(4, 0)] {
+            assert!(!two.is_only_voter(&any));
+        }
+    }
+
+    #[test]
+    fn voterset_010_two_changes_at_once_leave_no_overlapping_majority() {
+        let nodes: Vec<VoterNode> = (1..=7).map(|id| node(id, id.unsigned_abs().into(), 1)).collect();
+        let five = set(&nodes[..5]);
+        let two_more = set(&nodes);
+        let two_less = set(&nodes[..3]);
+        let two_others = set(&nodes[2..]);
+        for other in [two_more, two_less, two_others] {
+            assert!(!five.has_overlapping_majority(&other));
+            assert!(!other.has_overlapping_majority(&five));
+        }
+    }
+
+    #[test]
+    fn voterset_011_a_level_is_supported_when_every_voter_supports_it() {
+        let mut old = node(1, 0, 1);
+        old.kraft_versions = SupportedVersions { min: 0, max: 0 };
+        let old = set(&[old, node(2, 0, 2)]);
+        assert!(old.supports(0));
+        assert!(!old.supports(1));
+        assert!(three().supports(0));
+        assert!(three().supports(1));
     }
 }

@@ -116,3 +116,28 @@ fn record_voter(voter: &VoterNode) -> VotersRecordVoter {
         unknown_tags: UnknownTags::default(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    #[test]
+    fn voterset_009_a_voters_record_reads_back() {
+        let node = |id: i32| VoterNode {
+            key: ReplicaKey::new(NodeId(id), Uuid::from_u128(u128::from(id.unsigned_abs()))),
+            endpoints: Endpoints::single(
+                "CONTROLLER",
+                Endpoint {
+                    host: "localhost".to_owned(),
+                    port: 9990,
+                },
+            ),
+            kraft_versions: SupportedVersions { min: 0, max: 1 },
+        };
+        let voters: VoterSet = [1, 2, 3].map(node).into_iter().collect();
+        let record = voters_record(&voters);
+        assert_eq!(record.version, 0);
+        assert_eq!(voter_set(&record), voters);
+    }
+}

@@ -174,7 +174,7 @@ fn three_nodes_elect_commit_and_survive_their_leader() {
 }
 
 #[test]
-fn a_graceful_shutdown_hands_the_leadership_over() {
+fn shutdown_004_a_graceful_shutdown_ends_the_threads_and_hands_the_leadership_over() {
     let runtime = node::runtime().expect("a runtime");
     runtime.block_on(async {
         let mut quorum = Quorum::start(3).await;

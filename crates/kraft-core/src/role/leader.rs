@@ -192,3 +192,70 @@ impl Leader {
         self.observers.iter().map(|(key, progress)| (*key, progress))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        endpoints::Endpoints,
+        voter_set::{SupportedVersions, VoterNode},
+    };
+    use uuid::Uuid;
+
+    fn voters(keys: &[ReplicaKey]) -> VoterSet {
+        keys.iter()
+            .map(|key| VoterNode {
+                key: *key,
+                endpoints: Endpoints::empty(),
+                kraft_versions: SupportedVersions { min: 0, max: 1 },
+            })
+            .collect()
+    }
+
+    fn at(ms: u64) -> Time {
+        Time {
+            mono: Instant::from_millis(ms),
+            wall_ms: i64::try_from(ms).expect("small"),
+        }
+    }
+
+    fn leader(voters: &VoterSet) -> Leader {
+        let window = Duration::from_millis(3000);
+        Leader::new(0, voters, CheckQuorum::new(window, at(0).mono), at(0).mono)
+    }
+
+    #[test]
+    fn reconfig_031_progress_survives_the_move_to_directory_ids() {
+        let ids = [0, 1, 2].map(NodeId);
+        let mut leader = leader(&voters(&ids.map(ReplicaKey::without_directory)));
+        let key = |id: i32| ReplicaKey::new(NodeId(id), Uuid::from_u128(100 + u128::from(id.unsigned_abs())));
+        assert!(leader.fetched(key(1), 10, 10, at(1)));
+        assert_eq!(leader.majority_end(&key(0), 10), Some(10));
+        leader.adopt_voters(&voters(&[key(0), key(1), key(2)]));
+        assert_eq!(leader.majority_end(&key(0), 15), Some(10));
+        assert!(leader.fetched(key(2), 13, 15, at(2)));
+        assert_eq!(leader.majority_end(&key(0), 15), Some(13));
+    }
+
+    #[test]
+    fn caught_up_is_who_once_had_everything_and_fetches_still() {
+        let observer = ReplicaKey::new(NodeId(3), Uuid::from_u128(33));
+        let hour = 3_600_000;
+        let mut leader = leader(&voters(&[ReplicaKey::without_directory(NodeId(0))]));
+        assert!(!leader.is_caught_up(&observer, at(1).mono), "nobody knows it");
+        leader.fetched(observer, 5, 10, at(1));
+        assert!(!leader.is_caught_up(&observer, at(1).mono), "it is behind");
+        leader.fetched(observer, 10, 10, at(2));
+        leader.fetched(observer, 10, 20, at(3));
+        assert!(leader.is_caught_up(&observer, at(hour + 2).mono));
+        assert!(
+            !leader.is_caught_up(&observer, at(hour + 3).mono),
+            "it has gone away"
+        );
+        let other = ReplicaKey::new(NodeId(3), Uuid::from_u128(34));
+        assert!(
+            !leader.is_caught_up(&other, at(3).mono),
+            "another directory is another replica"
+        );
+    }
+}

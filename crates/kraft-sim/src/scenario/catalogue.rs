@@ -63,6 +63,16 @@ pub const THEMES: &[Theme] = &[
     Theme::new("DISCOVERY", "Leader discovery and bootstrap servers", 9),
     Theme::new("RESTART", "Restart and persistence", 14),
     Theme::new("BOOTSTRAP", "First start, bootstrap snapshot, configuration", 14),
+    Theme::new(
+        "RECONFIG",
+        "Add, remove and update voters, auto-join, kraft.version",
+        39,
+    ),
+    Theme::new("VOTERSET", "Voter sets and their history", 24),
+    Theme::new("OBSERVER", "Observers", 4),
+    Theme::new("DESCRIBE", "DescribeQuorum", 3),
+    Theme::new("CLUSTERAUTH", "Cluster id checks and cluster authorisation", 6),
+    Theme::new("SHUTDOWN", "Shutdown", 4),
     Theme::new("WIRE", "Message shapes by version", 13),
     Theme::new(
         "SIM",

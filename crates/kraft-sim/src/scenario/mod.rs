@@ -43,6 +43,7 @@
 //! | `snapshot=10-3` | a snapshot, with `snapshot-size=` and `snapshot-control=[…]` |
 //! | `bootstrap-servers=2` | how many bootstrap servers are configured; one if there are no static voters, else none |
 //! | `local=D@d`, `broker`, `auto-join`, `seed=` | another local key, no controller role, … |
+//! | `listeners=two` | L listens in a second place, too |
 //! | `election-timeout=` and the like | other settings than those of the reference's client tests |
 //! | `disk=waits` | disk operations stay undone until `durable`; otherwise they are done after each step |
 //!
@@ -59,7 +60,9 @@
 //! | `fetch from=B epoch=3 offset=5 last=3` | Fetch; `hw=` (not sent if missing), `max-wait=`, `max-bytes=` |
 //! | `fetch-snapshot from=B epoch=3 snapshot=10-3` | FetchSnapshot; `position=`, `max-bytes=` |
 //! | `describe`, `update-voter voter=B@b epoch=3` | DescribeQuorum, UpdateRaftVoter |
-//! | `answer 4 granted`, `answer B …` | the answer to request 4, or to the newest request to B; `error=`, `top-level=`, `epoch=` (L's own if missing), `leader=`, `refused`; for a Fetch `hw=`, `records=`, `corrupt`, `diverging=`, `snapshot=`; for a FetchSnapshot `size=`, `position=`, `bytes=` |
+//! | `add-voter voter=D@d early`, `remove-voter voter=B@b` | AddRaftVoter, answered at the append if `early`, and RemoveRaftVoter; `endpoints=other-listener`, `two` or `none` |
+//! | `reconfigure add voter=D@d`, `remove`, `update`; `upgrade level=1` | the embedder's changes; `early`, `validate-only`, `epoch=` |
+//! | `answer 4 granted`, `answer B …` | the answer to request 4, or to the newest request to B; `error=`, `top-level=`, `epoch=` (L's own if missing), `leader=`, `refused`; for a Fetch `hw=`, `records=`, `corrupt`, `diverging=`, `snapshot=`; for a FetchSnapshot `size=`, `position=`, `bytes=`; for ApiVersions `kraft-version=` with the largest level or `none` |
 //! | `fail 4 disconnected` | request 4 has no answer: `unsupported-version`, `authentication`, `malformed` |
 //! | `propose records=2` | records to append; `epoch=`, `bytes=` |
 //! | `resign epoch=3`, `shutdown timeout=5000` | what the operator can ask for |
@@ -88,8 +91,8 @@
 //! # Output
 //!
 //! Every action is one line, in the order in which the replica wants them. `(after #3)` stands behind what has to wait for
-//! the disk operation 3. `state`, `stored` and `voters` print the replica's state, what `quorum-state` durably holds, and
-//! the voter set in force. The replica's invariants are checked after each step.
+//! the disk operation 3. `state`, `stored`, `voters` and `changes` print the replica's state, what `quorum-state` durably
+//! holds, the voter set in force, and kraft.version with whether a change is under way. The replica's invariants are checked after each step.
 
 mod catalogue;
 mod cluster;

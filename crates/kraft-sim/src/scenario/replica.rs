@@ -70,6 +70,7 @@ impl Stage {
             "state" => self.show_state()?,
             "stored" => self.show_stored(),
             "voters" => self.show_voters()?,
+            "changes" => self.show_changes()?,
             "answer" | "fail" => {
                 let request = self.request(command.word()?)?;
                 let event = responses::event(command, request, self)?;
@@ -322,6 +323,18 @@ impl Stage {
         Ok(())
     }
 
+    fn show_changes(&mut self) -> Result<(), CommandError> {
+        let replica = self.replica()?;
+        let change = if replica.voter_change_under_way() {
+            "a voter change is under way"
+        } else {
+            "no voter change is under way"
+        };
+        let text = format!("kraft.version {}, {change}", replica.kraft_version());
+        self.output.push(text);
+        Ok(())
+    }
+
     pub(crate) fn next_reply(&mut self) -> ReplyId {
         self.replies += 1;
         ReplyId(self.replies)
@@ -396,6 +409,14 @@ fn configure(config: &mut Config, command: &Command) -> Result<(), CommandError>
     if let Some(local) = command.key("local")? {
         config.local = local;
         config.listeners = names::endpoints(local.id);
+    }
+    match command.text("listeners") {
+        None => {}
+        Some("two") => {
+            let second = names::endpoint(config.local.id);
+            config.listeners.insert("SECOND", second);
+        }
+        Some(text) => return Err(bad("listeners", text)),
     }
     if let Some(voters) = command.keys("voters")? {
         config.static_voters = names::voter_set(&voters);
