@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{checker::Violation, scenario::names};
 use bytes::Bytes;
-use kraft_core::{Instant, NodeId, ReplicaKey, StateMachine};
+use kraft_core::{Instant, NodeId, ReplicaKey, RequestFault, StateMachine};
 use kraft_transport::{
     Command, Inbound, OutboundRequest, PeerApi,
     codec::{Topic, encode_request},
@@ -50,8 +50,11 @@ impl<S: StateMachine> Simulation<S> {
     }
 
     pub(super) fn fail(&mut self, asker: Asker, after: Duration) {
-        self.agenda
-            .enter(self.now.after(after), Happening::Fault { asker });
+        let happening = Happening::Fault {
+            asker,
+            fault: RequestFault::Disconnected,
+        };
+        self.agenda.enter(self.now.after(after), happening);
     }
 
     /// Takes a turn of a node, and carries away what it wants.
@@ -115,7 +118,7 @@ impl<S: StateMachine> Simulation<S> {
             witness(self.now, sight);
         }
         let api = PeerApi::of(&request.body);
-        let asker = Asker {
+        let mut asker = Asker {
             node: self.nodes[from].id,
             life: self.nodes[from].life,
             request: request.request,
@@ -129,8 +132,25 @@ impl<S: StateMachine> Simulation<S> {
         let Some(to) = to else {
             return self.fail(asker, Duration::from_millis(1));
         };
-        let body = encode_request(&Topic::default(), &request.body, asker.version)
-            .expect("the newest version carries every request");
+        let is_old = self.nodes[from].is_old || self.nodes[to].is_old;
+        let version = if is_old {
+            old_version(api)
+        } else {
+            Some(asker.version)
+        };
+        let encoded = version.and_then(|version| {
+            asker.version = version;
+            encode_request(&Topic::default(), &request.body, version).ok()
+        });
+        let Some(body) = encoded else {
+            let happening = Happening::Fault {
+                asker,
+                fault: RequestFault::UnsupportedVersion,
+            };
+            return self
+                .agenda
+                .enter(self.now.after(Duration::from_millis(1)), happening);
+        };
         let copies = self.links.copies(asker.node, self.nodes[to].id, &mut self.rng);
         if copies.is_empty() {
             return self.fail(asker, REQUEST_TIMEOUT);
@@ -162,6 +182,20 @@ impl<S: StateMachine> Simulation<S> {
             };
             self.agenda.enter(self.now.after(delay), happening);
         }
+    }
+}
+
+/// The version at which a node from before KIP-853 is asked and asks, if it knows the request at all.
+fn old_version(api: PeerApi) -> Option<i16> {
+    match api {
+        PeerApi::Fetch => Some(16),
+        PeerApi::DescribeQuorum => Some(1),
+        PeerApi::Vote
+        | PeerApi::BeginQuorumEpoch
+        | PeerApi::EndQuorumEpoch
+        | PeerApi::FetchSnapshot
+        | PeerApi::ApiVersions => Some(0),
+        PeerApi::AddRaftVoter | PeerApi::RemoveRaftVoter | PeerApi::UpdateRaftVoter => None,
     }
 }
 

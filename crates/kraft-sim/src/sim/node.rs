@@ -28,6 +28,8 @@ type Fs = FaultyFs<MemFs>;
 /// A node, running or down.
 pub(crate) struct Node<S: StateMachine> {
     pub(crate) id: NodeId,
+    /// Whether it speaks only the versions from before KIP-853.
+    pub(crate) is_old: bool,
     config: Config,
     disk: MemFs,
     checkpoint_voters: Option<VoterSet>,
@@ -82,12 +84,13 @@ const DIR: &str = "/kraft/__cluster_metadata-0";
 
 impl<S: StateMachine> Node<S> {
     /// A node that is down, on a formatted disk; `checkpoint_voters` are those of the bootstrap checkpoint, if it names any.
-    pub(crate) fn new(id: NodeId, config: Config, checkpoint_voters: Option<VoterSet>) -> Self {
+    pub(crate) fn new(id: NodeId, config: Config, checkpoint_voters: Option<VoterSet>, is_old: bool) -> Self {
         Self {
             id,
             config,
             disk: formatted(checkpoint_voters.as_ref(), &[]),
             checkpoint_voters,
+            is_old,
             recorder: Recorder::default(),
             running: None,
             life: 0,

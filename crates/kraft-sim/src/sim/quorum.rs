@@ -87,6 +87,7 @@ pub(super) enum Happening {
     /// A request has no answer.
     Fault {
         asker: Asker,
+        fault: RequestFault,
     },
     /// A node wanted to be woken.
     Wake {
@@ -142,7 +143,8 @@ impl<S: StateMachine> Simulation<S> {
             .iter()
             .map(|id| {
                 let config = config(*id, &voters, dynamic, rng.next());
-                Node::new(*id, config, dynamic.then(|| voters.clone()))
+                let is_old = !dynamic && settings.old_per_mille > 0 && rng.chance(settings.old_per_mille);
+                Node::new(*id, config, dynamic.then(|| voters.clone()), is_old)
             })
             .collect();
         Self {
@@ -353,10 +355,10 @@ impl<S: StateMachine> Simulation<S> {
                     None => Ok(()),
                 }
             }
-            Happening::Fault { asker } => {
+            Happening::Fault { asker, fault } => {
                 let event = Event::RequestFailed {
                     request: asker.request,
-                    fault: RequestFault::Disconnected,
+                    fault,
                 };
                 self.deliver(asker, Command::Event(event))
             }

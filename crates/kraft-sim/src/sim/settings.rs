@@ -30,6 +30,8 @@ pub struct Settings {
     pub snapshot_every: Option<Duration>,
     /// How many of a thousand nodes have their first start later, with an empty disk.
     pub late_per_mille: u64,
+    /// How many of a thousand nodes speak only the versions from before KIP-853, where the voters are static.
+    pub old_per_mille: u64,
     /// The longest time that a round of the log thread takes.
     pub disk_max: Duration,
     /// The mean time between two proposals.
@@ -52,6 +54,7 @@ impl Default for Settings {
             partition_every: Some(Duration::from_secs(3)),
             snapshot_every: Some(Duration::from_secs(4)),
             late_per_mille: 100,
+            old_per_mille: 100,
             disk_max: Duration::from_millis(30),
             propose_every: Duration::from_millis(25),
             lie: None,
@@ -75,6 +78,7 @@ impl Settings {
             partition_every: None,
             snapshot_every: None,
             late_per_mille: 0,
+            old_per_mille: 0,
             disk_max: Duration::from_millis(1),
             ..Self::default()
         }
