@@ -1,5 +1,7 @@
 //! Finding the active controller, and the requests that go to it: what Kafka's admin client does for the tools.
 
+mod voter_change;
+
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -36,6 +38,15 @@ pub(crate) enum AdminError {
         address: Address,
         api: &'static str,
         what: &'static str,
+    },
+    /// What has been sent may have been done.
+    #[error(
+        "{address}: {api} was sent and not answered ({problem}); look at the quorum before you try again"
+    )]
+    Unanswered {
+        address: Address,
+        api: &'static str,
+        problem: String,
     },
     /// The last thing that went wrong stands for all of them.
     #[error("no active controller found within {} s; last tried {address}: {problem}", .waited.as_secs())]
@@ -120,13 +131,24 @@ impl Admin {
     }
 
     fn describe_quorum_through(&self, address: &Address, deadline: Instant) -> Result<Described, Attempt> {
+        let (cluster_id, target, mut connection) = self.connect_to_leader(address, deadline)?;
+        let response = connection.ask(&describe_quorum_request(), deadline)?;
+        self.check_quorum(&target, cluster_id, response)
+    }
+
+    /// A connection to whoever answers for the quorum, its address, and the id of the cluster.
+    fn connect_to_leader(
+        &self,
+        address: &Address,
+        deadline: Instant,
+    ) -> Result<(String, Address, Connection), Attempt> {
         let mut connection = Connection::open(address, deadline)?;
         let cluster = self.describe_cluster(&mut connection, address, deadline)?;
         let controller = cluster
             .brokers
             .iter()
             .find(|node| node.broker_id == cluster.controller_id);
-        let (target, mut connection) = match (self.kind, controller) {
+        let (target, connection) = match (self.kind, controller) {
             (EndpointKind::Controllers, Some(node)) => {
                 let port =
                     u16::try_from(node.port).map_err(|_| nonsense(address, "DescribeCluster", "port"))?;
@@ -140,8 +162,7 @@ impl Admin {
             // A controller lists only those that have registered. The node that was asked may lead all the same.
             (EndpointKind::Controllers, None) | (EndpointKind::Brokers, _) => (address.clone(), connection),
         };
-        let response = connection.ask(&describe_quorum_request(), deadline)?;
-        self.check_quorum(&target, cluster.cluster_id, response)
+        Ok((cluster.cluster_id, target, connection))
     }
 
     fn describe_cluster(

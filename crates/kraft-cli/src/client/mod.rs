@@ -5,6 +5,6 @@ mod admin;
 mod connection;
 
 pub(crate) use address::Address;
-pub(crate) use admin::{Admin, Described, EndpointKind};
+pub(crate) use admin::{Admin, AdminError, Described, EndpointKind};
 pub(crate) use connection::Connection;
 use connection::ConnectionError;

@@ -1,7 +1,9 @@
 //! `kraft quorum`, as `kafka-metadata-quorum`.
 
+mod add_controller;
 mod describe;
 mod output;
+mod remove_controller;
 
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use crate::Outcome;
 use crate::client::{Address, Admin, EndpointKind};
 use crate::program::wrong_usage;
 
-/// Look at a quorum
+/// Look at a quorum and change its voters
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  kraft quorum --bootstrap-controller 127.0.0.1:9093 describe --status")]
 pub(crate) struct Arguments {
@@ -37,12 +39,16 @@ struct Bootstrap {
 #[derive(Subcommand)]
 enum Command {
     Describe(describe::Arguments),
+    AddController(add_controller::Arguments),
+    RemoveController(remove_controller::Arguments),
 }
 
 pub(crate) fn run(arguments: Arguments) -> Outcome {
     let admin = arguments.bootstrap.admin();
     match arguments.command {
         Command::Describe(arguments) => describe::run(&admin, &arguments),
+        Command::AddController(arguments) => add_controller::run(&admin, &arguments),
+        Command::RemoveController(arguments) => remove_controller::run(&admin, &arguments),
     }
 }
 
