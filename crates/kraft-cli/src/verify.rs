@@ -129,6 +129,8 @@ fn repair_json(repair: &Repair) -> Value {
             zeros,
             ..
         } => json!({"action": "cut", "file": file, "position": position, "bytes": bytes, "zeros": zeros}),
-        other => json!({"action": "rebuild", "file": file, "reason": other.to_string()}),
+        Repair::SetAside { .. } => json!({"action": "rename", "file": file}),
+        Repair::Rebuild { .. } => json!({"action": "rebuild", "file": file}),
+        other => json!({"action": "other", "file": file, "reason": other.to_string()}),
     }
 }

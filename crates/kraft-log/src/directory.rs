@@ -1,11 +1,13 @@
 //! What is in a log directory, before anything of it is judged.
 
 use crate::{
-    epoch_checkpoint::{self, EpochStart},
+    epoch_checkpoint::{self, EpochCheckpointError, EpochStart},
     index::Snapshots,
     names::{LogName, SegmentFile, classify},
     open_error::{OpenError, unreadable},
-    partition_metadata, quorum_state,
+    partition_metadata::{self, PartitionMetadataError},
+    quorum_state,
+    small_file::SmallFileError,
     synced_mark::{self, SyncedMark},
 };
 use kraft_core::ElectionState;
@@ -24,6 +26,8 @@ pub(crate) struct Contents {
     pub(crate) election: Option<ElectionState>,
     /// Ascending by epoch; `None` if the file is missing.
     pub(crate) epochs: Option<Vec<EpochStart>>,
+    /// Why the epochs of the file are not known, where they can be read off the log.
+    pub(crate) epochs_fault: Option<EpochCheckpointError>,
     pub(crate) topic: Option<Uuid>,
     pub(crate) synced: Option<SyncedMark>,
     /// Files that nobody needs any more.
@@ -89,11 +93,26 @@ fn is_temporary(name: &str) -> bool {
 
 fn read_small_files<F: FileSystem>(fs: &F, dir: &Path, contents: &mut Contents) -> Result<(), OpenError> {
     contents.election = quorum_state::load(fs, dir)?;
-    contents.epochs = epoch_checkpoint::load(fs, dir)?.map(|mut entries| {
-        entries.sort_by_key(|entry| entry.epoch);
-        entries
-    });
-    contents.topic = partition_metadata::load(fs, dir)?;
+    match epoch_checkpoint::load(fs, dir) {
+        Ok(entries) => {
+            contents.epochs = entries.map(|mut entries| {
+                entries.sort_by_key(|entry| entry.epoch);
+                entries
+            });
+        }
+        // A later version is for a later release to read.
+        Err(SmallFileError::Malformed { reason, .. }) if reason != EpochCheckpointError::UnknownVersion => {
+            contents.epochs_fault = Some(reason);
+        }
+        Err(fault) => return Err(fault.into()),
+    }
+    contents.topic = match partition_metadata::load(fs, dir) {
+        Err(SmallFileError::Malformed {
+            reason: PartitionMetadataError::Empty,
+            ..
+        }) => None,
+        topic => topic?,
+    };
     contents.synced = synced_mark::read(fs, dir);
     match contents.topic {
         Some(found) if found != METADATA_TOPIC_ID => Err(OpenError::WrongTopic {

@@ -21,7 +21,7 @@ pub struct EpochStart {
 }
 
 /// Why the content of a `leader-epoch-checkpoint` cannot be used. Lines are counted from 1.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum EpochCheckpointError {
     /// The first line is not the number of the one version that there is.

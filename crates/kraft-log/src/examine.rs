@@ -9,12 +9,13 @@ use crate::{
     open_error::OpenError,
     quorum_state,
     scan::BatchFault,
+    small_file::SmallFileError,
     synced_mark::SyncedMark,
     tail::NotTorn,
 };
 use kraft_core::{ControlRecord, SnapshotId};
 use kraft_fs::FileSystem;
-use kraft_snapshot::SnapshotReader;
+use kraft_snapshot::{SnapshotReadError, SnapshotReader};
 use std::path::Path;
 
 /// What the log is, and what stands beside it that has to go.
@@ -30,13 +31,16 @@ pub(crate) struct Examined<F: FileSystem> {
     pub(crate) epochs: EpochCache,
     /// The latest snapshot, verified whole, and its control records.
     pub(crate) snapshot: Option<(SnapshotId, Vec<ControlRecord>)>,
+    /// Later ones that are damaged, and that the log makes up for.
+    pub(crate) damaged: Vec<SnapshotId>,
 }
 
 impl<F: FileSystem> Examined<F> {
     /// The snapshots that end before the log starts: nothing leads from them to the log.
     pub(crate) fn old_snapshots(&self, contents: &Contents) -> Vec<SnapshotId> {
         let ids = contents.snapshots.iter().map(|(id, _)| id);
-        ids.filter(|id| id.end_offset < self.start).collect()
+        ids.filter(|id| id.end_offset < self.start && !self.damaged.contains(id))
+            .collect()
     }
 }
 
@@ -47,7 +51,7 @@ pub(crate) fn examine<F: FileSystem>(
     contents: &Contents,
 ) -> Result<Examined<F>, OpenError> {
     let segments = scan_all(fs, dir, contents)?;
-    let snapshot = verify_latest_snapshot(fs, dir, contents)?;
+    let LatestSnapshot { snapshot, damaged } = latest_snapshot(fs, dir, contents)?;
     let log_end = segments.last().map_or(0, |segment| segment.end.offset);
     let file_epochs = contents.epochs.as_deref().unwrap_or_default();
 
@@ -59,9 +63,31 @@ pub(crate) fn examine<F: FileSystem>(
             end: id.end_offset,
             epochs: EpochCache::default(),
             snapshot: Some((id, records.clone())),
+            damaged: Vec::new(),
         },
-        snapshot => contiguous(dir, segments, snapshot)?,
+        snapshot if damaged.is_empty() => contiguous(dir, segments, snapshot)?,
+        snapshot => {
+            let made_up_for = damaged.iter().all(|(id, _)| makes_up_for(*id, &segments));
+            let examined = contiguous(dir, segments, snapshot);
+            match examined {
+                Ok(examined) if made_up_for && examined.replaced.is_empty() => Examined {
+                    damaged: damaged.into_iter().map(|(id, _)| id).collect(),
+                    ..examined
+                },
+                _ => {
+                    let (_, newest) = damaged.into_iter().next().expect("there is one");
+                    return Err(newest.into());
+                }
+            }
+        }
     };
+    if let Some(reason) = contents.epochs_fault
+        && examined.epochs.latest().is_none()
+    {
+        // Nothing else tells which epochs there were.
+        let path = dir.join(epoch_checkpoint::FILE_NAME);
+        return Err(SmallFileError::Malformed { path, reason }.into());
+    }
     let known_end = log_end.max(examined.end);
     if let Some(entry) = file_epochs.iter().find(|entry| entry.start_offset > known_end) {
         return Err(OpenError::EpochBeyondEnd {
@@ -104,6 +130,13 @@ fn is_ahead<F: FileSystem>(id: SnapshotId, segments: &[ExaminedSegment<F>]) -> b
     let newest = newest.unwrap_or_default();
     let log_end = segments.last().map_or(0, |segment| segment.end.offset);
     id.epoch > newest || (id.epoch == newest && id.end_offset > log_end)
+}
+
+/// Whether the log holds all that a damaged snapshot held, so that an older one, or none, will do. What the zero
+/// checkpoint holds is in the log once a leader has written its data there.
+fn makes_up_for<F: FileSystem>(damaged: SnapshotId, segments: &[ExaminedSegment<F>]) -> bool {
+    let in_log = segments.iter().any(|segment| segment.has_data);
+    in_log && !is_ahead(damaged, segments)
 }
 
 /// The log that the segments make up, from behind the last hole that the snapshot covers.
@@ -159,22 +192,48 @@ fn contiguous<F: FileSystem>(
         segments: kept,
         epochs,
         snapshot,
+        damaged: Vec::new(),
     })
 }
 
-fn verify_latest_snapshot<F: FileSystem>(
+/// The newest snapshot that is whole, and those above it that are not, the newest first.
+struct LatestSnapshot {
+    snapshot: Option<(SnapshotId, Vec<ControlRecord>)>,
+    damaged: Vec<(SnapshotId, SnapshotReadError)>,
+}
+
+fn latest_snapshot<F: FileSystem>(
     fs: &F,
     dir: &Path,
     contents: &Contents,
-) -> Result<Option<(SnapshotId, Vec<ControlRecord>)>, OpenError> {
-    let Some((id, _)) = contents.snapshots.iter().next_back() else {
-        return Ok(None);
-    };
+) -> Result<LatestSnapshot, OpenError> {
+    let mut damaged = Vec::new();
+    for (id, _) in contents.snapshots.iter().rev() {
+        match control_records_of(fs, dir, id) {
+            Ok(records) => {
+                let snapshot = records.map(|records| (id, records));
+                return Ok(LatestSnapshot { snapshot, damaged });
+            }
+            Err(damage @ SnapshotReadError::Damaged { .. }) => damaged.push((id, damage)),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(LatestSnapshot {
+        snapshot: None,
+        damaged,
+    })
+}
+
+fn control_records_of<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    id: SnapshotId,
+) -> Result<Option<Vec<ControlRecord>>, SnapshotReadError> {
     let Some(mut reader) = SnapshotReader::open(fs, dir, id)? else {
         return Ok(None);
     };
     reader.verify_rest()?;
-    Ok(Some((id, reader.header().control_records())))
+    Ok(Some(reader.header().control_records()))
 }
 
 /// A directory that has been used has a `quorum-state`: without it the node could vote twice in an epoch.
@@ -191,7 +250,8 @@ fn require_quorum_state<F: FileSystem>(
         || contents
             .epochs
             .as_ref()
-            .is_some_and(|entries| !entries.is_empty());
+            .is_some_and(|entries| !entries.is_empty())
+        || contents.epochs_fault.is_some();
     if contents.election.is_none() && used {
         return Err(OpenError::QuorumStateMissing {
             path: dir.join(quorum_state::FILE_NAME),

@@ -22,6 +22,8 @@ pub(crate) struct ExaminedSegment<F: FileSystem> {
     pub(crate) len: u64,
     pub(crate) end: ScanEnd,
     pub(crate) index: SegmentIndex,
+    /// Whether there is a batch of data.
+    pub(crate) has_data: bool,
     /// Where each batch ends.
     pub(crate) batch_ends: Vec<i64>,
     /// Where each epoch begins in this segment.
@@ -39,6 +41,7 @@ impl<F: FileSystem> ExaminedSegment<F> {
         let ScannedBatch { info, position, .. } = batch;
         self.index
             .add(info.last, position, u64::from(info.bytes), batch.max_timestamp);
+        self.has_data |= info.control.is_none();
         self.batch_ends.push(info.last + 1);
         if self.last_epoch() != Some(info.epoch) {
             self.epochs.push(EpochStart {
@@ -99,6 +102,7 @@ fn scan_one<F: FileSystem>(
             fault: None,
         },
         index: SegmentIndex::new(base),
+        has_data: false,
         batch_ends: Vec::new(),
         epochs: Vec::new(),
         control: Vec::new(),

@@ -3,6 +3,11 @@
 /// The private file that says how far the log was last known to be synced.
 pub(crate) const SYNCED_FILE: &str = "kraft-synced";
 
+/// What a damaged snapshot is renamed to, which means nothing to anyone.
+pub(crate) fn set_aside_name(name: &str) -> String {
+    format!("{name}.damaged")
+}
+
 /// What belongs to a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SegmentFile {

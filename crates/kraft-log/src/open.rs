@@ -8,7 +8,7 @@ use crate::{
     examined_segment::{ExaminedSegment, sync_found},
     index::LogIndex,
     layout::{Layout, Segment, Shared},
-    names::{SYNCED_FILE, log_file, offset_index_file, time_index_file},
+    names::{SYNCED_FILE, log_file, offset_index_file, set_aside_name, time_index_file},
     open_error::{OpenError, unreadable},
     options::LogOptions,
     partition_metadata,
@@ -72,9 +72,14 @@ fn bring_in_order<F: FileSystem>(
         remove_if_there(fs, &dir.join(name))?;
     }
     remove_replaced_segments(fs, dir, examined)?;
+    set_damaged_aside(fs, dir, contents, examined)?;
     remove_old_snapshots(fs, dir, contents, examined)?;
     cut_tail(dir, examined)?;
     sync_found(dir, &examined.segments)?;
+    if let Some(fault) = &contents.epochs_fault {
+        let file = epoch_checkpoint::FILE_NAME;
+        tracing::warn!("{file}: {fault}; the file is rebuilt from the log");
+    }
     if contents.topic.is_none() {
         let path = dir.join(partition_metadata::FILE_NAME);
         partition_metadata::store(fs, dir, &METADATA_TOPIC_ID).map_err(failed("creating", &path))?;
@@ -189,6 +194,27 @@ fn remove_replaced_segments<F: FileSystem>(
         }
     }
     fs.sync_dir(dir).map_err(failed("syncing", dir))
+}
+
+/// Takes the place from damaged snapshots that nobody needs; their bytes stay for whoever wants to look.
+fn set_damaged_aside<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    contents: &mut Contents,
+    examined: &Examined<F>,
+) -> Result<(), StorageError> {
+    for id in &examined.damaged {
+        let name = frozen_name(*id);
+        let path = dir.join(&name);
+        tracing::warn!(
+            snapshot = %path.display(),
+            "the snapshot is damaged and set aside; the log holds what it held"
+        );
+        fs.rename(&path, &dir.join(set_aside_name(&name)))
+            .map_err(failed("setting aside", &path))?;
+        contents.snapshots.remove(*id);
+    }
+    Ok(())
 }
 
 /// Removes the snapshots that end before the log starts.

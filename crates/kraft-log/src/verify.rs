@@ -55,6 +55,11 @@ pub enum Repair {
         /// Whether there is nothing but zeros, so that nothing is lost.
         zeros: bool,
     },
+    /// A damaged snapshot is renamed: the log holds what it held.
+    SetAside {
+        /// Which one.
+        path: PathBuf,
+    },
     /// The file is written anew from what the rest of the directory says.
     Rebuild {
         /// Which one.
@@ -79,7 +84,10 @@ impl Repair {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Self::Remove { path, .. } | Self::Cut { path, .. } | Self::Rebuild { path } => path,
+            Self::Remove { path, .. }
+            | Self::Cut { path, .. }
+            | Self::SetAside { path }
+            | Self::Rebuild { path } => path,
         }
     }
 
@@ -108,6 +116,10 @@ impl fmt::Display for Repair {
                 let what = if *zeros { "zeros" } else { "a torn write" };
                 write!(f, "{path}: byte {position}: {bytes} bytes would be cut: {what}")
             }
+            Self::SetAside { .. } => write!(
+                f,
+                "{path}: would be renamed: it is damaged, and the log holds what it held"
+            ),
             Self::Rebuild { .. } => write!(f, "{path}: would be written anew from the rest of the directory"),
         }
     }
@@ -140,7 +152,9 @@ pub fn verify<F: FileSystem>(fs: &F, dir: &Path) -> Result<Verified, OpenError> 
     let examined = examine(fs, dir, &contents)?;
     let latest = examined.snapshot.as_ref().map(|(id, _)| *id);
     let older = contents.snapshots.iter().map(|(id, _)| id);
-    let older = older.filter(|id| Some(*id) != latest && id.end_offset >= examined.start);
+    let older = older.filter(|id| {
+        Some(*id) != latest && id.end_offset >= examined.start && !examined.damaged.contains(id)
+    });
     Ok(Verified {
         start: examined.start,
         end: examined.end,
@@ -168,6 +182,10 @@ fn repairs<F: FileSystem>(dir: &Path, contents: &Contents, examined: &Examined<F
         .chain(replaced.map(|base| remove(&log_file(*base), RemoveReason::Replaced)))
         .chain(old.map(|id| remove(&frozen_name(id), RemoveReason::OldSnapshot)))
         .collect();
+    let damaged = examined.damaged.iter();
+    repairs.extend(damaged.map(|id| Repair::SetAside {
+        path: dir.join(frozen_name(*id)),
+    }));
     repairs.extend(Repair::cut(dir, examined));
     let rebuild = |name| Repair::Rebuild { path: dir.join(name) };
     if contents.topic.is_none() {
