@@ -262,6 +262,44 @@ fn a_snapshot_carries_the_state_over_a_restart() {
 }
 
 #[test]
+fn a_snapshot_that_is_gone_ends_the_node() {
+    let fs = MemFs::new();
+    let mut node = Node::open(&fs, &[(1, 9001)]);
+    node.lead();
+    let (reply, mut written) = oneshot::channel();
+    node.turn([Command::TriggerSnapshot { reply }]);
+    assert_eq!(written.try_recv(), Ok(Ok(())));
+    let snapshot = node.engine.log().latest_snapshot().expect("it is written");
+    drop(node);
+
+    let mut node = Node::open(&fs, &[(1, 9001)]);
+    let file = Path::new("/data/__cluster_metadata-0").join(frozen_name(snapshot));
+    fs.remove(&file).expect("it is there");
+    let ended = node.turn_to_end([]);
+    assert!(
+        matches!(&ended, Some(Err(NodeError::Storage { reason })) if reason.contains(".checkpoint is gone")),
+        "{ended:?}"
+    );
+}
+
+#[test]
+fn nothing_gathers_on_a_disk_that_hangs() {
+    let fs = MemFs::new();
+    let mut node = Node::open(&fs, &[(1, 9001), (2, 9002), (3, 9003)]);
+    for epoch in 1..100 {
+        let (command, answer) = inbound(PeerApi::Vote, vote(&node, epoch));
+        node.turn([command]);
+        drop(answer);
+        node.now_ms += 1;
+    }
+    node.now_ms += 1000;
+    node.turn([]);
+    // The callers have gone; each of the two peers is owed one request.
+    let held = node.engine.held_back();
+    assert!(held <= 2, "{held} are held back");
+}
+
+#[test]
 fn an_expected_image_that_has_moved_on_is_a_conflict() {
     let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
     node.lead();
@@ -372,6 +410,19 @@ fn inbound(api: PeerApi, body: bytes::Bytes) -> (Command<Words>, oneshot::Receiv
     let version = *api.versions().end();
     let inbound = Inbound::new(api, body, version, "CONTROLLER".into(), reply);
     (Command::Inbound(inbound), answer)
+}
+
+/// A Vote request of node 2 for itself.
+fn vote(node: &Node, epoch: i32) -> bytes::Bytes {
+    let vote = PeerRequest::Vote {
+        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+        voter: ReplicaKey::new(NodeId(1), uuid::Uuid::nil()),
+        candidate: ReplicaKey::new(NodeId(2), uuid::Uuid::nil()),
+        epoch: Epoch(epoch),
+        log_end: node.engine.log().end(),
+        pre_vote: false,
+    };
+    encode_request(&Topic::default(), &vote, 2).expect("version 2 carries it")
 }
 
 /// A Fetch at the end of the log of the node.

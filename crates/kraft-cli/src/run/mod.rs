@@ -2,6 +2,7 @@
 
 mod bootstrap;
 mod node;
+mod open_files;
 mod registrar;
 
 use std::io::IsTerminal;
@@ -44,6 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     give_missing_ids(&mut directories)?;
     start_logging();
     name_unused_keys(&config);
+    open_files::raise_limit();
     serve(&config, &directories, lock)
 }
 
@@ -87,8 +89,10 @@ fn serve(config: &ServerConfig, directories: &CheckedDirectories, lock: DirLock)
     let seed = u64::from_ne_bytes(random::bytes()?);
     let incarnation_id = random::uuid()?;
     let runtime = kraft_transport::node::runtime()?;
-    runtime.block_on(node::run(config, directories, lock, seed, incarnation_id))?;
-    Ok(ExitCode::SUCCESS)
+    let outcome = runtime.block_on(node::run(config, directories, lock, seed, incarnation_id));
+    // A name server that does not answer must not keep the process from ending.
+    runtime.shutdown_background();
+    outcome.map(|()| ExitCode::SUCCESS)
 }
 
 /// A directory id that is already taken is made anew; more than a few of them never are.

@@ -18,6 +18,7 @@ use tracing::info;
 use uuid::Uuid;
 
 use super::bootstrap;
+use super::open_files;
 use super::registrar::Registrar;
 
 /// Runs until a signal says stop or the node ends by itself.
@@ -32,7 +33,12 @@ pub(super) async fn run(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let machine = machine(config)?;
-    let handle = node::start(node_config(config, directories, lock, seed), machine).await?;
+    // Opening the log may take a while. It can be cut short at any point, as by a crash.
+    let handle = tokio::select! {
+        started = node::start(node_config(config, directories, lock, seed), machine) => started?,
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+    };
     say_ready(config, &handle)?;
     let endpoints = advertised(config, &handle);
     let registrar = tokio::spawn(Registrar::new(&handle, &endpoints, incarnation_id).run());
@@ -103,10 +109,13 @@ fn node_config(
 fn listeners(config: &ServerConfig) -> Vec<ListenerConfig> {
     let defaults = ListenerLimits::default();
     let connections = config.max_connections.and_then(|max| usize::try_from(max).ok());
+    let connections = connections.unwrap_or(defaults.connections_max);
     let limits = ListenerLimits {
         request_bytes_max: usize::try_from(config.socket_request_max_bytes)
             .expect("the key is checked to be positive"),
-        connections_max: connections.unwrap_or(defaults.connections_max),
+        connections_max: connections.min(open_files::connections_max(
+            config.controller_listener_names.len(),
+        )),
         idle: config.connections_max_idle.unwrap_or(Duration::MAX),
         ..defaults
     };

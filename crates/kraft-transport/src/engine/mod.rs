@@ -215,6 +215,12 @@ where
         &self.machine
     }
 
+    /// How many requests and answers wait for the disk, for checkers.
+    #[must_use]
+    pub fn held_back(&self) -> usize {
+        self.held.values().map(Vec::len).sum()
+    }
+
     /// The storage, for whoever drives it.
     pub fn storage_mut(&mut self) -> &mut L {
         &mut self.storage

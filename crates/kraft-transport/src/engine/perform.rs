@@ -7,8 +7,8 @@ use crate::{
     storage::Storage,
 };
 use kraft_core::{
-    Action, Answer, AppendPayload, BatchInfo, DiskOp, Event, NodeId, PayloadId, ReplyId, StateMachine,
-    Ticket, Time,
+    Action, Answer, AppendPayload, BatchInfo, DiskOp, Event, NodeId, PayloadId, ReplyId, RequestFault,
+    StateMachine, Ticket, Time,
 };
 use kraft_log::StorageOp;
 use tracing::{error, info, warn};
@@ -120,8 +120,31 @@ where
         if after <= self.durable {
             self.perform_held(held);
         } else {
+            if let Held::Send(request) = &held {
+                self.supersede(request);
+            }
             self.held.entry(after).or_default().push(held);
         }
+    }
+
+    /// The core has one request in flight to each peer, so an older one that is still held back is not wanted any more.
+    /// On a disk that hangs they would gather with every new epoch, and all go out when it comes back.
+    fn supersede(&mut self, newer: &OutboundRequest) {
+        let same_peer = |older: &OutboundRequest| older.to == newer.to && older.endpoint == newer.endpoint;
+        let events = &mut self.events;
+        self.held.retain(|_, held| {
+            held.retain(|held| match held {
+                Held::Send(older) if same_peer(older) => {
+                    events.push_back(Event::RequestFailed {
+                        request: older.request,
+                        fault: RequestFault::Disconnected,
+                    });
+                    false
+                }
+                Held::Send(_) | Held::Reply { .. } => true,
+            });
+            !held.is_empty()
+        });
     }
 
     fn perform_held(&mut self, held: Held) {

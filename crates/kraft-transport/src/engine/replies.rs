@@ -1,6 +1,6 @@
 //! Whoever waits for an answer, and the reads that answers wait for.
 
-use super::{Engine, batches};
+use super::{Engine, batches, perform::Held};
 use crate::{
     codec::{Echo, encode_answer},
     network::Network,
@@ -167,10 +167,26 @@ where
             .filter(|(_, caller)| caller.sender.is_closed())
             .map(|(reply, _)| *reply)
             .collect();
+        if gone.is_empty() {
+            return;
+        }
         for reply in gone {
             self.replies.callers.remove(&reply);
             self.step(Event::CallerGone { reply }, now);
         }
+        self.forget_held_answers();
+    }
+
+    /// On a disk that hangs, answers would gather for as long as callers come and go.
+    fn forget_held_answers(&mut self) {
+        let callers = &self.replies.callers;
+        self.held.retain(|_, held| {
+            held.retain(|held| match held {
+                Held::Reply { reply, .. } => callers.contains_key(reply),
+                Held::Send(_) => true,
+            });
+            !held.is_empty()
+        });
     }
 
     /// Committed batches for an observer.
@@ -286,16 +302,10 @@ where
                     ReadOutcome::Snapshot(contents) => {
                         self.load_snapshot(snapshot, contents, installed, now);
                     }
-                    // A newer one may have replaced it; the next turn looks.
                     ReadOutcome::Gone
                     | ReadOutcome::Batches(_)
                     | ReadOutcome::Window(_)
-                    | ReadOutcome::Failed { .. } => {
-                        warn!(
-                            end_offset = snapshot.end_offset,
-                            "a snapshot is gone before it was loaded"
-                        );
-                    }
+                    | ReadOutcome::Failed { .. } => self.snapshot_missing(snapshot, now),
                 }
             }
         }

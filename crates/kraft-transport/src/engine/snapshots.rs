@@ -7,6 +7,7 @@ use crate::{
     storage::{SnapshotJob, SnapshotOutcome, Storage},
 };
 use kraft_core::{LogView, SnapshotId, StateMachine, Ticket, Time};
+use kraft_snapshot::frozen_name;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
@@ -31,11 +32,13 @@ impl Snapshots {
         self.installing.is_some()
     }
 
-    pub(super) fn installed(&mut self, snapshot: SnapshotId) {
-        if self
-            .installing
+    fn is_installing_this(&self, snapshot: SnapshotId) -> bool {
+        self.installing
             .is_some_and(|(_, installing)| installing == snapshot)
-        {
+    }
+
+    pub(super) fn installed(&mut self, snapshot: SnapshotId) {
+        if self.is_installing_this(snapshot) {
             self.installing = None;
         }
     }
@@ -55,6 +58,15 @@ where
         {
             self.snapshots.reading = true;
             self.read_to_load(snapshot, true);
+        }
+    }
+
+    /// A snapshot that the state machine needs is not there. That is no fault if a newer one has taken its place; the
+    /// next turn looks for it.
+    pub(super) fn snapshot_missing(&mut self, snapshot: SnapshotId, now: Time) {
+        if self.index.latest_snapshot() == Some(snapshot) || self.snapshots.is_installing_this(snapshot) {
+            let reason = format!("{} is gone", frozen_name(snapshot));
+            self.storage_failed(reason, now);
         }
     }
 

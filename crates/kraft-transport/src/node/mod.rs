@@ -184,15 +184,14 @@ fn open_log<F: FileSystem>(
 }
 
 /// Runs the engine to its end, then ends what serves it.
-async fn run<S, F>(
-    mut engine: Engine<S, ThreadedStorage<S, F>, Peers<S>>,
+async fn run<S>(
+    mut engine: Engine<S, ThreadedStorage, Peers<S>>,
     mut queue: mpsc::Receiver<QueuedCommand<S>>,
     log: LockedLog,
     stop: watch::Sender<bool>,
 ) -> Result<(), NodeError>
 where
     S: StateMachine + Send + 'static,
-    F: FileSystem,
 {
     let (how, halted) = drive(&mut engine, &mut queue).await;
     stop.send_replace(true);

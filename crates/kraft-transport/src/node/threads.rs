@@ -1,4 +1,4 @@
-//! The threads that touch the disk: one writes the log, one reads, one writes a snapshot when there is one to write.
+//! The threads that touch the disk: one writes the log, one reads, one writes snapshots.
 
 use crate::{
     command::{Command, CommandSender},
@@ -16,11 +16,10 @@ use std::{
 use tracing::{error, warn};
 
 /// The storage of a running node: queues, with a thread at the end of each.
-pub(crate) struct ThreadedStorage<S: StateMachine, F: FileSystem> {
+pub(crate) struct ThreadedStorage {
     log: Arc<LogQueue>,
     reads: mpsc::Sender<(ReadId, ReadRequest)>,
-    reader: LogReader<F>,
-    commands: CommandSender<S>,
+    snapshots: mpsc::Sender<SnapshotJob>,
 }
 
 /// The log thread, for whoever ends the node.
@@ -51,21 +50,21 @@ pub(crate) enum Ending {
     Abandon,
 }
 
-impl<S, F> ThreadedStorage<S, F>
-where
-    S: StateMachine + 'static,
-    F: FileSystem,
-    Command<S>: Send,
-{
+impl ThreadedStorage {
     /// Starts the threads.
     ///
     /// # Errors
     /// The operating system gives no thread.
-    pub(crate) fn start(
+    pub(crate) fn start<S, F>(
         writer: LogWriter<F>,
         reader: LogReader<F>,
         commands: CommandSender<S>,
-    ) -> io::Result<(Self, LogThread)> {
+    ) -> io::Result<(Self, LogThread)>
+    where
+        S: StateMachine + 'static,
+        F: FileSystem,
+        Command<S>: Send,
+    {
         let queue = Arc::new(LogQueue::default());
         let thread = {
             let (queue, commands) = (Arc::clone(&queue), commands.clone());
@@ -86,22 +85,28 @@ where
                 }
             })?;
         }
+        // Started with the others: a thread that is missing when a snapshot is due would be noticed by nobody.
+        let (snapshots, jobs) = mpsc::channel::<SnapshotJob>();
+        spawn("kraft-snapshot", move || {
+            for job in jobs {
+                let snapshot = job.snapshot;
+                let outcome = perform_snapshot(&reader, job);
+                let written = Command::SnapshotWritten { snapshot, outcome };
+                if commands.blocking_send(written).is_err() {
+                    return;
+                }
+            }
+        })?;
         let storage = Self {
             log: Arc::clone(&queue),
             reads,
-            reader,
-            commands,
+            snapshots,
         };
         Ok((storage, LogThread { queue, thread }))
     }
 }
 
-impl<S, F> Storage for ThreadedStorage<S, F>
-where
-    S: StateMachine + 'static,
-    F: FileSystem,
-    Command<S>: Send,
-{
+impl Storage for ThreadedStorage {
     fn submit(&mut self, ticket: Ticket, op: StorageOp) {
         self.log.lock().ops.push_back((ticket, op));
         self.log.changed.notify_one();
@@ -113,16 +118,8 @@ where
     }
 
     fn write_snapshot(&mut self, job: SnapshotJob) {
-        let (reader, commands) = (self.reader.clone(), self.commands.clone());
-        let snapshot = job.snapshot;
-        let started = spawn("kraft-snapshot", move || {
-            let outcome = perform_snapshot(&reader, job);
-            // An engine that is gone needs no answer.
-            let _ = commands.blocking_send(Command::SnapshotWritten { snapshot, outcome });
-        });
-        if let Err(error) = started {
-            error!(%error, "no thread for a snapshot");
-        }
+        // The thread ends only when the engine is gone.
+        let _ = self.snapshots.send(job);
     }
 }
 

@@ -1,6 +1,9 @@
 //! The controller listener: connections in, commands to the engine, answers in order.
 
-use super::frame::{Budget, FrameError, read_frame};
+use super::{
+    frame::{Budget, FrameError, read_frame},
+    log_limit::{Line, LogLimit},
+};
 use crate::{
     codec::api_versions,
     command::{Command, CommandSender},
@@ -21,7 +24,7 @@ use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
     sync::{Semaphore, oneshot, watch},
-    time::timeout,
+    time::{Instant, timeout},
 };
 use tracing::{debug, warn};
 
@@ -100,6 +103,7 @@ impl Listener {
             commands,
             budget: Budget::new(self.limits.request_bytes_total),
             limits: self.limits,
+            log_limit: LogLimit::new(Instant::now()),
         });
         loop {
             let accepted = tokio::select! {
@@ -110,13 +114,17 @@ impl Listener {
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Out of file descriptors, most likely: others have to close first.
-                    warn!(%error, "a connection could not be accepted");
+                    if shared.may_warn() {
+                        warn!(%error, "a connection could not be accepted");
+                    }
                     tokio::time::sleep(ACCEPT_BACKOFF).await;
                     continue;
                 }
             };
             let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
-                warn!(%peer, "connection refused: as many as there may be are open");
+                if shared.may_warn() {
+                    warn!(%peer, "connection refused: as many as there may be are open");
+                }
                 continue;
             };
             let (shared, mut stop) = (Arc::clone(&shared), stop.clone());
@@ -128,7 +136,8 @@ impl Listener {
                             debug!(%peer, %error, "connection ended");
                         }
                         Err(CloseReason::Stopped) => {}
-                        Err(error) => warn!(%peer, %error, "connection closed"),
+                        Err(error) if shared.may_warn() => warn!(%peer, %error, "connection closed"),
+                        Err(error) => debug!(%peer, %error, "connection closed"),
                     },
                     _ = stop.wait_for(|stop| *stop) => {}
                 }
@@ -146,6 +155,25 @@ struct Shared<S: StateMachine> {
     commands: CommandSender<S>,
     budget: Budget,
     limits: ListenerLimits,
+    log_limit: LogLimit,
+}
+
+impl<S: StateMachine> Shared<S> {
+    /// Whether a line that a peer has caused goes into the log.
+    fn may_warn(&self) -> bool {
+        match self.log_limit.line(Instant::now()) {
+            Line::Write { left_out } => {
+                if left_out > 0 {
+                    warn!(
+                        left_out,
+                        "more connections were refused or closed than are listed here"
+                    );
+                }
+                true
+            }
+            Line::LeaveOut => false,
+        }
+    }
 }
 
 /// Why a connection is closed.

@@ -3,7 +3,9 @@
 mod client;
 mod frame;
 mod listener;
+mod log_limit;
 mod peers;
+mod recent;
 
 pub use client::{CallError, Client};
 pub use listener::{Listener, ListenerLimits};

@@ -1,6 +1,9 @@
 //! The engine's network over TCP: one task and one connection per peer, one request in flight on it.
 
-use super::client::{CallError, Client};
+use super::{
+    client::{CallError, Client},
+    recent::Recent,
+};
 use crate::{
     clock,
     codec::{Topic, encode_request},
@@ -10,7 +13,7 @@ use crate::{
 };
 use kraft_core::{Endpoint, Event, NodeId, RequestFault, StateMachine};
 use kraft_wire::ApiKey;
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::{
     runtime::Handle,
     sync::mpsc::{self, error::TrySendError},
@@ -36,7 +39,9 @@ pub(crate) struct Peers<S: StateMachine> {
     commands: CommandSender<S>,
     runtime: Handle,
     /// A node and an address of it: a bootstrap server and a voter on the same address are two peers, as in Kafka.
-    peers: HashMap<(NodeId, Endpoint), mpsc::Sender<Queued>>,
+    /// Whoever reaches the port can name endpoints, so the one that was not spoken to for longest makes room: that is
+    /// neither the leader nor a voter that is asked for its vote.
+    peers: Recent<(NodeId, Endpoint), mpsc::Sender<Queued>>,
     tasks: JoinSet<()>,
 }
 
@@ -56,7 +61,7 @@ where
             settings: Arc::new(settings),
             commands,
             runtime,
-            peers: HashMap::new(),
+            peers: Recent::new(PEERS_MAX),
             tasks: JoinSet::new(),
         }
     }
@@ -69,7 +74,7 @@ where
 
     fn start(&mut self, node: NodeId, endpoint: Endpoint) -> mpsc::Sender<Queued> {
         // Endpoints change with leaders and voter sets; tasks that ended leave their entries behind.
-        self.peers.retain(|_, queue| !queue.is_closed());
+        self.peers.retain(|queue| !queue.is_closed());
         while self.tasks.try_join_next().is_some() {}
         let (sender, queue) = mpsc::channel(QUEUE_CAPACITY);
         let peer = Peer {
@@ -96,16 +101,10 @@ where
             request,
             due: Instant::now() + self.settings.request_timeout,
         };
-        let Some(queue) = self.peers.get(&key).filter(|queue| !queue.is_closed()) else {
-            if self.peers.len() >= PEERS_MAX {
-                self.peers.retain(|_, queue| !queue.is_closed());
-            }
-            if self.peers.len() >= PEERS_MAX {
-                return Err(RequestFault::Disconnected);
-            }
-            let (node, endpoint) = key;
-            let queue = self.start(node, endpoint);
-            return queue.try_send(queued).map_err(|_| RequestFault::Disconnected);
+        let known = self.peers.get(&key).filter(|queue| !queue.is_closed());
+        let queue = match known {
+            Some(queue) => queue.clone(),
+            None => self.start(key.0, key.1),
         };
         queue.try_send(queued).map_err(|error| match error {
             TrySendError::Full(_) | TrySendError::Closed(_) => RequestFault::Disconnected,
@@ -264,7 +263,7 @@ impl Backoff {
 /// Requests that may wait for their turn at one peer. The core has one in flight; the others have timed out there.
 const QUEUE_CAPACITY: usize = 4;
 
-/// Peers that are spoken to at the same time.
+/// Peers to which connections are kept.
 const PEERS_MAX: usize = 256;
 
 /// After this long without a request a peer's connection is closed.
