@@ -97,6 +97,11 @@ impl Message<'_> {
         let read_positional = self.members.iter().map(read_positional);
         let read_tags = self.read_tags();
         let values = self.members.iter().map(value);
+        // A struct inside a message mostly stands in an array, whose loop is better off without a call for each.
+        let inline = match self.container.versions {
+            None => quote! { #[inline] },
+            Some(_) => TokenStream::new(),
+        };
         quote! {
             #[automatically_derived]
             impl ::kraft_wire::Field for #ident {
@@ -108,9 +113,10 @@ impl Message<'_> {
                     true #(&& #is_default)* #(#unknown_is_default)*
                 }
 
+                #inline
                 fn write(
                     &self,
-                    writer: &mut ::kraft_wire::Writer<'_>,
+                    writer: &mut ::kraft_wire::Writer<impl ::kraft_wire::Target>,
                     format: ::kraft_wire::Format,
                 ) -> ::core::result::Result<(), ::kraft_wire::EncodeError> {
                     #(#write_positional)*
@@ -118,6 +124,7 @@ impl Message<'_> {
                     ::core::result::Result::Ok(())
                 }
 
+                #inline
                 fn read(
                     reader: &mut ::kraft_wire::Reader,
                     format: ::kraft_wire::Format,
@@ -137,7 +144,7 @@ impl Message<'_> {
 
                 fn write_nullable(
                     value: ::core::option::Option<&Self>,
-                    writer: &mut ::kraft_wire::Writer<'_>,
+                    writer: &mut ::kraft_wire::Writer<impl ::kraft_wire::Target>,
                     format: ::kraft_wire::Format,
                 ) -> ::core::result::Result<(), ::kraft_wire::EncodeError> {
                     ::kraft_wire::derive_support::write_presence(value, writer, format)

@@ -21,6 +21,7 @@ pub fn text(text: &str) -> String {
 
 /// The number of fields in a tagged section. Each has at least a tag and a size, so a number that cannot be right is
 /// refused here.
+#[inline]
 pub fn tag_count(reader: &mut Reader) -> Result<u32, DecodeError> {
     let position = reader.position();
     let count = reader.unsigned_varint()?;

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::reader::Reader;
 use crate::value::Value;
-use crate::writer::Writer;
+use crate::writer::{Target, Writer};
 
 /// In which form a message is written: its version, and whether that version is a flexible one (compact lengths,
 /// tagged fields).
@@ -30,7 +30,7 @@ pub trait Field: Sized {
     fn is_schema_default(&self) -> bool;
 
     /// Puts the value.
-    fn write(&self, writer: &mut Writer<'_>, format: Format) -> Result<(), EncodeError>;
+    fn write(&self, writer: &mut Writer<impl Target>, format: Format) -> Result<(), EncodeError>;
 
     /// Reads a value.
     fn read(reader: &mut Reader, format: Format) -> Result<Self, DecodeError>;
@@ -41,7 +41,7 @@ pub trait Field: Sized {
     /// Puts the value where null is permitted; `None` is null.
     fn write_nullable(
         value: Option<&Self>,
-        writer: &mut Writer<'_>,
+        writer: &mut Writer<impl Target>,
         format: Format,
     ) -> Result<(), EncodeError>;
 
@@ -53,7 +53,7 @@ pub trait Field: Sized {
 /// [`Field::write_nullable`].
 pub fn write_presence<T: Field>(
     value: Option<&T>,
-    writer: &mut Writer<'_>,
+    writer: &mut Writer<impl Target>,
     format: Format,
 ) -> Result<(), EncodeError> {
     match value {
@@ -82,7 +82,7 @@ pub fn read_presence<T: Field>(reader: &mut Reader, format: Format) -> Result<Op
 }
 
 macro_rules! fixed_size {
-    ($($type:ty: $zero:expr, $read:ident, $put:expr, $value:expr;)*) => {$(
+    ($($type:ty: $zero:expr, $read:ident, |$writer:ident, $value:ident| $put:expr, $shown:expr;)*) => {$(
         impl Field for $type {
             fn schema_default() -> Self {
                 $zero
@@ -92,24 +92,26 @@ macro_rules! fixed_size {
                 *self == $zero
             }
 
-            fn write(&self, writer: &mut Writer<'_>, _format: Format) -> Result<(), EncodeError> {
-                let put: fn(&mut Writer<'_>, &$type) = $put;
-                put(writer, self);
+            #[inline]
+            fn write(&self, $writer: &mut Writer<impl Target>, _format: Format) -> Result<(), EncodeError> {
+                let $value = self;
+                $put;
                 Ok(())
             }
 
+            #[inline]
             fn read(reader: &mut Reader, _format: Format) -> Result<Self, DecodeError> {
                 reader.$read()
             }
 
             fn to_value(&self, _format: Format) -> Value {
-                let value: fn($type) -> Value = $value;
-                value(*self)
+                let shown: fn($type) -> Value = $shown;
+                shown(*self)
             }
 
             fn write_nullable(
                 value: Option<&Self>,
-                writer: &mut Writer<'_>,
+                writer: &mut Writer<impl Target>,
                 format: Format,
             ) -> Result<(), EncodeError> {
                 write_presence(value, writer, format)
@@ -150,7 +152,7 @@ impl Field for String {
         self.is_empty()
     }
 
-    fn write(&self, writer: &mut Writer<'_>, format: Format) -> Result<(), EncodeError> {
+    fn write(&self, writer: &mut Writer<impl Target>, format: Format) -> Result<(), EncodeError> {
         writer.put_string(Some(self), format.flexible)
     }
 
@@ -164,7 +166,7 @@ impl Field for String {
 
     fn write_nullable(
         value: Option<&Self>,
-        writer: &mut Writer<'_>,
+        writer: &mut Writer<impl Target>,
         format: Format,
     ) -> Result<(), EncodeError> {
         writer.put_string(value.map(String::as_str), format.flexible)
@@ -184,7 +186,7 @@ impl Field for Bytes {
         self.is_empty()
     }
 
-    fn write(&self, writer: &mut Writer<'_>, format: Format) -> Result<(), EncodeError> {
+    fn write(&self, writer: &mut Writer<impl Target>, format: Format) -> Result<(), EncodeError> {
         writer.put_bytes(Some(self), format.flexible)
     }
 
@@ -198,7 +200,7 @@ impl Field for Bytes {
 
     fn write_nullable(
         value: Option<&Self>,
-        writer: &mut Writer<'_>,
+        writer: &mut Writer<impl Target>,
         format: Format,
     ) -> Result<(), EncodeError> {
         writer.put_bytes(value, format.flexible)
@@ -218,7 +220,7 @@ impl<T: Field> Field for Vec<T> {
         self.is_empty()
     }
 
-    fn write(&self, writer: &mut Writer<'_>, format: Format) -> Result<(), EncodeError> {
+    fn write(&self, writer: &mut Writer<impl Target>, format: Format) -> Result<(), EncodeError> {
         writer.put_length(Some(self.len()), format.flexible)?;
         self.iter().try_for_each(|element| element.write(writer, format))
     }
@@ -233,7 +235,7 @@ impl<T: Field> Field for Vec<T> {
 
     fn write_nullable(
         value: Option<&Self>,
-        writer: &mut Writer<'_>,
+        writer: &mut Writer<impl Target>,
         format: Format,
     ) -> Result<(), EncodeError> {
         match value {
@@ -265,7 +267,7 @@ impl<T: Field> Field for Option<T> {
         self.as_ref().is_some_and(T::is_schema_default)
     }
 
-    fn write(&self, writer: &mut Writer<'_>, format: Format) -> Result<(), EncodeError> {
+    fn write(&self, writer: &mut Writer<impl Target>, format: Format) -> Result<(), EncodeError> {
         T::write_nullable(self.as_ref(), writer, format)
     }
 
@@ -280,7 +282,7 @@ impl<T: Field> Field for Option<T> {
     /// A schema has no null of a null: both are the same null.
     fn write_nullable(
         value: Option<&Self>,
-        writer: &mut Writer<'_>,
+        writer: &mut Writer<impl Target>,
         format: Format,
     ) -> Result<(), EncodeError> {
         T::write_nullable(value.and_then(Option::as_ref), writer, format)

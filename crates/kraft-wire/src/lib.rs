@@ -92,4 +92,4 @@ pub use reader::{DECODE_FACTOR, DECODE_SLACK, Reader, STRING_LENGTH_MAX};
 pub use schema::{Message, MessageKind, Request};
 pub use tags::UnknownTags;
 pub use value::Value;
-pub use writer::{SharedBytes, Writer};
+pub use writer::{Appending, Counting, SharedBytes, Sharing, Target, Writer};

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::error::{DecodeError, EncodeError};
 use crate::reader::Reader;
 use crate::schema::Message;
-use crate::writer::Writer;
+use crate::writer::{Target, Writer};
 
 /// The only version of the frame.
 pub const FRAME_VERSION: u32 = 1;
@@ -116,7 +116,7 @@ pub fn encode_metadata_record<M: Message>(record: &M, version: i16) -> Result<By
     Ok(Bytes::from(out))
 }
 
-fn put<M: Message>(writer: &mut Writer<'_>, record: &M, version: i16) -> Result<(), EncodeError> {
+fn put<M: Message>(writer: &mut Writer<impl Target>, record: &M, version: i16) -> Result<(), EncodeError> {
     writer.put_unsigned_varint(FRAME_VERSION);
     writer.put_unsigned_varint(M::API_KEY as u32);
     writer.put_unsigned_varint(version as u32);

@@ -48,6 +48,7 @@ impl Reader {
     }
 
     /// Number of bytes not yet read.
+    #[inline]
     pub fn remaining(&self) -> usize {
         self.end - self.position
     }
@@ -74,14 +75,20 @@ impl Reader {
     }
 
     /// Takes `bytes` of memory out of the budget. A decoder calls this before it allocates.
+    #[inline]
     pub fn charge(&mut self, bytes: usize) -> Result<(), DecodeError> {
         match self.budget.checked_sub(bytes) {
             Some(left) => {
                 self.budget = left;
                 Ok(())
             }
-            None => Err(self.error(DecodeErrorKind::OutOfProportion)),
+            None => Err(self.out_of_proportion()),
         }
+    }
+
+    #[cold]
+    fn out_of_proportion(&self) -> DecodeError {
+        self.error(DecodeErrorKind::OutOfProportion)
     }
 
     /// The next `length` bytes, shared with the buffer.
@@ -120,6 +127,7 @@ impl Reader {
     }
 
     /// The next `N` bytes by value.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         match self
             .buf
@@ -130,44 +138,54 @@ impl Reader {
                 self.position += N;
                 Ok(*found)
             }
-            None => {
-                let remaining = self.remaining();
-                Err(self.error(DecodeErrorKind::UnexpectedEnd { needed: N, remaining }))
-            }
+            None => Err(self.ends_inside(N)),
         }
     }
 
+    #[cold]
+    fn ends_inside(&self, needed: usize) -> DecodeError {
+        let remaining = self.remaining();
+        self.error(DecodeErrorKind::UnexpectedEnd { needed, remaining })
+    }
+
     /// One byte.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, DecodeError> {
         Ok(self.array::<1>()?[0])
     }
 
     /// A signed byte.
+    #[inline]
     pub fn i8(&mut self) -> Result<i8, DecodeError> {
         self.array().map(i8::from_be_bytes)
     }
 
     /// A 16-bit integer.
+    #[inline]
     pub fn i16(&mut self) -> Result<i16, DecodeError> {
         self.array().map(i16::from_be_bytes)
     }
 
     /// An unsigned 16-bit integer.
+    #[inline]
     pub fn u16(&mut self) -> Result<u16, DecodeError> {
         self.array().map(u16::from_be_bytes)
     }
 
     /// A 32-bit integer.
+    #[inline]
     pub fn i32(&mut self) -> Result<i32, DecodeError> {
         self.array().map(i32::from_be_bytes)
     }
 
     /// An unsigned 32-bit integer.
+    #[inline]
     pub fn u32(&mut self) -> Result<u32, DecodeError> {
         self.array().map(u32::from_be_bytes)
     }
 
     /// A 64-bit integer.
+    #[inline]
     pub fn i64(&mut self) -> Result<i64, DecodeError> {
         self.array().map(i64::from_be_bytes)
     }
@@ -178,12 +196,25 @@ impl Reader {
     }
 
     /// A uuid, most significant byte first.
+    #[inline]
     pub fn uuid(&mut self) -> Result<Uuid, DecodeError> {
         self.array().map(Uuid::from_bytes)
     }
 
     /// An unsigned varint of at most five bytes. As in Kafka, bits above the 32nd are dropped.
+    #[inline]
     pub fn unsigned_varint(&mut self) -> Result<u32, DecodeError> {
+        // Almost all of them are small.
+        match self.buf.get(self.position) {
+            Some(&byte) if byte < 0x80 && self.position < self.end => {
+                self.position += 1;
+                Ok(byte.into())
+            }
+            _ => self.long_varint(),
+        }
+    }
+
+    fn long_varint(&mut self) -> Result<u32, DecodeError> {
         let start = self.position;
         let mut value = 0_u32;
         for index in 0..5 {

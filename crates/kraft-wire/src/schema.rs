@@ -9,7 +9,7 @@ use crate::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::field::{Field, Format};
 use crate::reader::Reader;
 use crate::value::Value;
-use crate::writer::Writer;
+use crate::writer::{Target, Writer};
 
 /// What a message is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub trait Message: Field + Clone + fmt::Debug + PartialEq + Default {
     }
 
     /// Puts the encoded form.
-    fn write_message(&self, writer: &mut Writer<'_>, version: i16) -> Result<(), EncodeError> {
+    fn write_message(&self, writer: &mut Writer<impl Target>, version: i16) -> Result<(), EncodeError> {
         if !has_version::<Self>(version) {
             return Err(EncodeError::UnsupportedVersion {
                 message: Self::NAME,

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use crate::error::{DecodeError, EncodeError};
 use crate::field::{Field, Format};
 use crate::reader::Reader;
-use crate::writer::Writer;
+use crate::writer::{Target, Writer};
 
 /// The tagged fields of a struct whose tags its schema does not define.
 ///
@@ -27,11 +27,13 @@ struct RawTags {
 
 impl UnknownTags {
     /// True if there are none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
     /// How many there are.
+    #[inline]
     pub fn count(&self) -> u32 {
         self.0.as_ref().map_or(0, |raw| raw.count)
     }
@@ -91,6 +93,7 @@ impl UnknownTags {
         Ok(())
     }
 
+    #[inline]
     fn encoded(&self) -> &[u8] {
         self.0.as_ref().map_or(&[], |raw| &raw.encoded)
     }
@@ -110,7 +113,8 @@ pub struct TagSection<'a> {
 
 impl<'a> TagSection<'a> {
     /// Opens a section of `known` known fields and all of `unknown`.
-    pub fn open(writer: &mut Writer<'_>, known: u32, unknown: &'a UnknownTags) -> Self {
+    #[inline]
+    pub fn open(writer: &mut Writer<impl Target>, known: u32, unknown: &'a UnknownTags) -> Self {
         writer.put_unsigned_varint(known + unknown.count());
         Self {
             unknown: unknown.encoded(),
@@ -120,7 +124,7 @@ impl<'a> TagSection<'a> {
     /// Writes the known field `tag`.
     pub fn field<T: Field>(
         &mut self,
-        writer: &mut Writer<'_>,
+        writer: &mut Writer<impl Target>,
         tag: u32,
         value: &T,
         format: Format,
@@ -136,11 +140,14 @@ impl<'a> TagSection<'a> {
     }
 
     /// Writes the unknown fields that are left.
-    pub fn close(mut self, writer: &mut Writer<'_>) {
-        self.unknown_below(writer, u64::MAX);
+    #[inline]
+    pub fn close(mut self, writer: &mut Writer<impl Target>) {
+        if !self.unknown.is_empty() {
+            self.unknown_below(writer, u64::MAX);
+        }
     }
 
-    fn unknown_below(&mut self, writer: &mut Writer<'_>, limit: u64) {
+    fn unknown_below(&mut self, writer: &mut Writer<impl Target>, limit: u64) {
         while let Some((tag, length)) = first_field(self.unknown) {
             if u64::from(tag) >= limit {
                 return;

@@ -13,77 +13,139 @@ const SHARED_LENGTH_MIN: usize = 4096;
 
 /// Where an encoder puts its bytes. The same code measures and writes, so a size is exact by construction.
 #[derive(Debug)]
-pub struct Writer<'a> {
-    target: Target<'a>,
+pub struct Writer<T> {
+    target: T,
+}
+
+/// What becomes of the bytes. An encoder is compiled for each target, so that measuring is little more than adding.
+pub trait Target {
+    /// Puts `bytes` as they are.
+    fn put(&mut self, bytes: &[u8]);
+
+    /// Puts `bytes` as they are, by reference if they are large and the target can keep them.
+    fn put_shared(&mut self, bytes: &Bytes) {
+        self.put(bytes);
+    }
+
+    /// Bytes put so far.
+    fn written(&self) -> usize;
+}
+
+/// The target that only counts.
+#[derive(Debug)]
+pub struct Counting {
     written: usize,
 }
 
+/// The target that appends to a vector.
 #[derive(Debug)]
-enum Target<'a> {
-    Count,
-    Copy(&'a mut Vec<u8>),
-    Share(&'a mut SharedBytes),
+pub struct Appending<'a> {
+    out: &'a mut Vec<u8>,
+    start: usize,
 }
 
-impl Writer<'static> {
+/// The target that appends, and keeps large byte strings by reference.
+#[derive(Debug)]
+pub struct Sharing<'a> {
+    out: &'a mut SharedBytes,
+    written: usize,
+}
+
+impl Target for Counting {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.written += bytes.len();
+    }
+
+    fn written(&self) -> usize {
+        self.written
+    }
+}
+
+impl Target for Appending<'_> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
+    }
+
+    fn written(&self) -> usize {
+        self.out.len() - self.start
+    }
+}
+
+impl Target for Sharing<'_> {
+    #[inline]
+    fn put(&mut self, bytes: &[u8]) {
+        self.written += bytes.len();
+        self.out.copied.extend_from_slice(bytes);
+    }
+
+    fn put_shared(&mut self, bytes: &Bytes) {
+        if bytes.len() < SHARED_LENGTH_MIN {
+            return self.put(bytes);
+        }
+        self.written += bytes.len();
+        self.out.shared.push((self.out.copied.len(), bytes.clone()));
+    }
+
+    fn written(&self) -> usize {
+        self.written
+    }
+}
+
+impl Writer<Counting> {
     /// A writer that only counts.
     pub fn counting() -> Self {
         Self {
-            target: Target::Count,
-            written: 0,
+            target: Counting { written: 0 },
         }
     }
 }
 
-impl<'a> Writer<'a> {
+impl<'a> Writer<Appending<'a>> {
     /// A writer that appends to `out`.
     pub fn appending(out: &'a mut Vec<u8>) -> Self {
+        let start = out.len();
         Self {
-            target: Target::Copy(out),
-            written: 0,
+            target: Appending { out, start },
         }
     }
+}
 
+impl<'a> Writer<Sharing<'a>> {
     /// A writer that appends to `out` and passes large byte strings on without copying them.
     pub fn sharing(out: &'a mut SharedBytes) -> Self {
         Self {
-            target: Target::Share(out),
-            written: 0,
+            target: Sharing { out, written: 0 },
         }
     }
+}
 
+impl<T: Target> Writer<T> {
     /// Bytes put so far through this writer.
     pub fn written(&self) -> usize {
-        self.written
+        self.target.written()
     }
 
     /// Puts `bytes` as they are.
+    #[inline]
     pub fn put(&mut self, bytes: &[u8]) {
-        self.written += bytes.len();
-        match &mut self.target {
-            Target::Count => {}
-            Target::Copy(out) => out.extend_from_slice(bytes),
-            Target::Share(out) => out.copied.extend_from_slice(bytes),
-        }
+        self.target.put(bytes);
     }
 
     /// Puts `bytes` as they are, by reference if they are large and the target can keep them.
     pub fn put_shared(&mut self, bytes: &Bytes) {
-        match &mut self.target {
-            Target::Share(out) if bytes.len() >= SHARED_LENGTH_MIN => {
-                self.written += bytes.len();
-                out.shared.push((out.copied.len(), bytes.clone()));
-            }
-            _ => self.put(bytes),
-        }
+        self.target.put_shared(bytes);
     }
 
     /// A uuid, most significant byte first.
+    #[inline]
     pub fn put_uuid(&mut self, value: &Uuid) {
         self.put(value.as_bytes());
     }
 
     /// An unsigned varint.
+    #[inline]
     pub fn put_unsigned_varint(&mut self, mut value: u32) {
         while value >= 0x80 {
             self.put(&[value as u8 | 0x80]);
@@ -108,6 +170,7 @@ impl<'a> Writer<'a> {
     }
 
     /// The length prefix of a byte string, of records or of an array; `None` is null.
+    #[inline]
     pub fn put_length(&mut self, length: Option<usize>, flexible: bool) -> Result<(), EncodeError> {
         let Some(length) = length else {
             if flexible {

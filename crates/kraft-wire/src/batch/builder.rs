@@ -8,7 +8,7 @@ use super::crc::crc32c;
 use super::header::{BatchHeader, CRC_START, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC};
 use super::record::RecordHeader;
 use crate::error::EncodeError;
-use crate::writer::Writer;
+use crate::writer::{Target, Writer};
 
 /// Gathers records into one batch. Offset and epoch are given when it is built, so that a batch may be filled before
 /// its place in the log is known.
@@ -159,7 +159,7 @@ impl BatchBuilder {
 
     fn put_fields(
         &self,
-        writer: &mut Writer<'_>,
+        writer: &mut Writer<impl Target>,
         key: Option<&[u8]>,
         value: Option<&[u8]>,
         timestamp_delta: i64,
@@ -190,7 +190,7 @@ pub fn restamp(batch: &mut [u8], base_offset: i64, leader_epoch: i32) {
 }
 
 /// Lengths that do not fit are refused by the caller before anything is written.
-fn put_nullable(writer: &mut Writer<'_>, bytes: Option<&[u8]>) {
+fn put_nullable(writer: &mut Writer<impl Target>, bytes: Option<&[u8]>) {
     match bytes {
         Some(bytes) => {
             writer.put_varint(bytes.len() as i32);

@@ -3,3 +3,6 @@
 mod hostile;
 mod layouts;
 mod support;
+
+/// Where the layouts and the recorded frames are.
+const VECTORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors");

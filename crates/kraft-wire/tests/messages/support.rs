@@ -1,7 +1,7 @@
 //! Layouts of messages as text, and random messages made from them without the crate's own encoder.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bytes::Bytes;
 use kraft_wire::message::*;
@@ -121,7 +121,7 @@ pub(crate) fn layouts() -> Vec<Layout> {
 }
 
 pub(crate) fn vectors() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors")
+    PathBuf::from(crate::VECTORS)
 }
 
 pub(crate) fn hex(text: &str) -> Bytes {
