@@ -1,4 +1,14 @@
 //! Control records: what the quorum itself writes into the log and into snapshots.
+//!
+//! ```
+//! use kraft_wire::batch::BatchView;
+//! use kraft_wire::control::{ControlRecord, KRaftVersionRecord, control_batch, control_records};
+//!
+//! let record = ControlRecord::KRaftVersion(KRaftVersionRecord { kraft_version: 1, ..KRaftVersionRecord::default() });
+//! let bytes = control_batch(&[record.clone()], 145, 8, 1_795_963_390_718)?;
+//! assert_eq!(control_records(&BatchView::parse(bytes)?)?, [(145, record)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use alloc::string::String;
 use alloc::vec::Vec;

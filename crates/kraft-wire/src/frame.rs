@@ -1,4 +1,16 @@
 //! Whole frames: header and body together, without the length in front.
+//!
+//! ```
+//! use kraft_wire::ErrorCode;
+//! use kraft_wire::frame::{decode_api_versions_response, encode_response};
+//! use kraft_wire::message::ApiVersionsResponse;
+//!
+//! // A peer that does not know the version of the question answers in version 0, and is understood.
+//! let refused = ApiVersionsResponse { error_code: ErrorCode::UnsupportedVersion.code(), ..ApiVersionsResponse::default() };
+//! let frame = encode_response(&refused, 0, 7)?;
+//! assert_eq!(decode_api_versions_response(frame, 5, 7)?, refused);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,4 +1,26 @@
 //! The frame around a metadata record: what the value of every data record begins with.
+//!
+//! ```
+//! use kraft_wire::metadata_frame::{MetadataFrame, encode_metadata_record};
+//! use kraft_wire::{Message, UnknownTags};
+//!
+//! /// A record of our own, as a broker project would declare it.
+//! #[derive(Clone, Debug, PartialEq, Message)]
+//! #[kafka(kind = data, api_key = 2000, versions = 0, flexible = 0)]
+//! struct LevelRecord {
+//!     /// The level.
+//!     level: i16,
+//!     /// Tagged fields of a newer writer.
+//!     unknown_tags: UnknownTags,
+//! }
+//!
+//! let record = LevelRecord { level: 7, ..LevelRecord::default() };
+//! let value = encode_metadata_record(&record, 0)?;
+//! let frame = MetadataFrame::parse(&value)?;
+//! assert_eq!((frame.api_key, frame.version), (2000, 0));
+//! assert_eq!(frame.decode::<LevelRecord>()?, record);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use alloc::vec::Vec;
 

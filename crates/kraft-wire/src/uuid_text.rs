@@ -1,4 +1,13 @@
 //! Kafka's text form of a uuid: 22 characters of url-safe base64 without padding.
+//!
+//! ```
+//! use kraft_wire::uuid_text::{METADATA_TOPIC_ID, format, is_reserved, parse};
+//!
+//! assert_eq!(format(&METADATA_TOPIC_ID), "AAAAAAAAAAAAAAAAAAAAAQ");
+//! let id = parse("J8aAPcfLQt2bqs1JT_rMgQ")?;
+//! assert!(!is_reserved(&id));
+//! # Ok::<(), kraft_wire::uuid_text::UuidTextError>(())
+//! ```
 
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,4 +1,19 @@
 //! Record batches of format version 2: the form in which records stand in the log, in snapshots and in answers.
+//!
+//! ```
+//! use kraft_wire::batch::{BatchBuilder, Batches};
+//!
+//! let mut builder = BatchBuilder::data(1_795_963_390_718);
+//! builder.push(b"first")?;
+//! builder.push(b"second")?;
+//! // Offset and epoch are known last.
+//! let bytes = builder.build(145, 8);
+//!
+//! let batches = Batches::collect_all(bytes)?;
+//! batches[0].validate()?;
+//! assert_eq!((batches[0].base_offset(), batches[0].last_offset()), (145, 146));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod builder;
 mod crc;

@@ -1,6 +1,17 @@
 //! The messages of the controller listener, one file per API.
 //!
 //! A message is declared once, with the fields of all its versions; see [`Message`](macro@crate::Message).
+//!
+//! ```
+//! use kraft_wire::Message;
+//! use kraft_wire::message::VoteRequest;
+//!
+//! let request = VoteRequest { voter_id: 2, ..VoteRequest::default() };
+//! // Version 0 has no such field and may drop it.
+//! assert_eq!(VoteRequest::from_bytes(&request.to_bytes(0)?, 0)?.voter_id, -1);
+//! assert_eq!(request.to_json_value(1).to_string(), r#"{"clusterId":null,"voterId":2,"topics":[]}"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod add_raft_voter;
 mod api_versions;
