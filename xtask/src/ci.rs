@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::part::{self, Outcome};
-use crate::{footprint, interop, policy, sim, workspace};
+use crate::{bench, footprint, fuzz, interop, policy, sim, workspace};
 
 pub(crate) fn run(only: &[String]) -> bool {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()));
@@ -79,6 +79,9 @@ const PARTS: &[(&str, Part)] = &[
         ];
         cargo(name, &what, 30)
     }),
+    ("fuzz", fuzz::corpus_part),
+    ("wire oracle", bench::oracle_part),
+    ("wire counts", bench::counts_part),
     ("release build", |name| {
         cargo(name, &["build", "--locked", "--release", "-p", "kraft-cli"], 15)
     }),

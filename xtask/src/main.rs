@@ -46,14 +46,11 @@ enum Command {
         #[arg(long)]
         keep: bool,
     },
-    /// The codec against an independent one, and its benchmarks
-    Bench,
-    /// Every decoder under random bytes, longer than the tests do it
-    Fuzz {
-        /// How long each target runs
-        #[arg(long, default_value_t = 60)]
-        seconds: u64,
-    },
+    /// Speed and instruction counts of the codec
+    #[command(subcommand)]
+    Bench(bench::Bench),
+    /// Every decoder under bytes that are almost right, longer than the tests do it
+    Fuzz(fuzz::Options),
     /// The text scenarios: without words the list of them, as in docs/scenarios.md
     Scenarios {
         /// Run those whose id contains one of these words
@@ -78,8 +75,8 @@ fn main() -> ExitCode {
         Command::Ci { only } => ci::run(&only),
         Command::Fix => fix::run(),
         Command::Interop { short, only, keep } => interop::run(interop::Options { short, only, keep }),
-        Command::Bench => bench::run(),
-        Command::Fuzz { seconds } => fuzz::run(seconds),
+        Command::Bench(bench) => bench::run(&bench),
+        Command::Fuzz(options) => fuzz::run(&options),
         Command::Scenarios { words, rewrite } => scenarios::run(&words, rewrite),
         Command::Sim { seeds, first } => sim::run(first, seeds),
     };
