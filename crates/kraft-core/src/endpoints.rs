@@ -96,6 +96,20 @@ impl Endpoints {
         self.0.len()
     }
 
+    /// Whether a voter set may name them: no blank name, no blank host, and nothing out of all proportion. A JVM that
+    /// reads another one from the log ends.
+    #[must_use]
+    pub fn may_be_recorded(&self) -> bool {
+        let is_fine = |text: &str| !text.trim().is_empty() && text.len() <= Self::TEXT_MAX;
+        self.len() <= Self::LISTENERS_MAX
+            && self
+                .iter()
+                .all(|(name, endpoint)| is_fine(name) && is_fine(&endpoint.host))
+    }
+
+    const LISTENERS_MAX: usize = 64;
+    const TEXT_MAX: usize = 255;
+
     /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -128,5 +142,30 @@ mod tests {
         );
         assert_eq!(endpoints.of("OTHER"), None);
         assert_eq!(Endpoints::empty().of("LISTENER"), None);
+    }
+
+    #[test]
+    fn what_a_jvm_cannot_read_may_not_be_recorded() {
+        let one = |name: &str, host: &str| {
+            let host = host.to_string();
+            Endpoints::single(name, Endpoint { host, port: 0 })
+        };
+        assert!(one("LISTENER", "localhost").may_be_recorded());
+        let long = "x".repeat(256);
+        for (name, host) in [
+            ("", "localhost"),
+            (" ", "localhost"),
+            ("LISTENER", ""),
+            (&long, "localhost"),
+            ("LISTENER", &long),
+        ] {
+            assert!(!one(name, host).may_be_recorded(), "{name:?} at {host:?}");
+        }
+        let mut many = Endpoints::empty();
+        for place in 0..65 {
+            let host = "localhost".to_string();
+            many.insert(&alloc::format!("L{place}"), Endpoint { host, port: 1 });
+        }
+        assert!(!many.may_be_recorded());
     }
 }

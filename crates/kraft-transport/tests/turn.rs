@@ -384,6 +384,53 @@ fn a_voter_change_that_cannot_be_is_refused_with_kafkas_code() {
     ));
 }
 
+/// What a lone voter at kraft.version 0 says to UpdateFeatures.
+fn update_kraft_version(node: &mut Node, level: i16, upgrade_type: i8) -> m::UpdateFeaturesResponse {
+    let request = m::UpdateFeaturesRequest {
+        feature_updates: vec![m::UpdateFeaturesRequestFeatureUpdate {
+            feature: "kraft.version".to_owned(),
+            max_version_level: level,
+            upgrade_type,
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let (reply, mut answer) = oneshot::channel();
+    node.turn([Command::Request {
+        api: 57,
+        version: 2,
+        body: request.to_bytes(2).expect("version 2 carries it"),
+        listener: "CONTROLLER".into(),
+        reply,
+    }]);
+    node.flush();
+    let body = answer.try_recv().expect("answered once it is committed");
+    m::UpdateFeaturesResponse::from_bytes(&body, 2).expect("an answer")
+}
+
+#[test]
+fn kraft_version_is_raised_by_consensus_and_not_by_the_state_machine() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    assert_eq!(node.engine.replica().kraft_version(), 0);
+    let refused = update_kraft_version(&mut node, 2, 1);
+    assert_eq!(refused.error_code, 95);
+    assert_eq!(
+        refused.error_message.as_deref(),
+        Some(
+            "The update failed for all features since the following feature had an error: Invalid update version 2 \
+             for feature kraft.version. Local controller 1 only supports versions 0-1"
+        )
+    );
+    let done = update_kraft_version(&mut node, 1, 1);
+    assert_eq!((done.error_code, done.error_message), (0, None));
+    assert_eq!(node.engine.replica().kraft_version(), 1);
+    let voters = node.engine.replica().voters();
+    assert!(voters.iter().all(|voter| voter.key.directory_id.is_some()));
+    assert_eq!(update_kraft_version(&mut node, 1, 2).error_code, 0);
+    assert_eq!(update_kraft_version(&mut node, 0, 2).error_code, 95);
+}
+
 #[test]
 fn an_observer_reads_what_is_committed() {
     let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);

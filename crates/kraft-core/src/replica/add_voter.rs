@@ -45,6 +45,11 @@ impl Replica {
     ) -> Result<(), ChangeRefusal> {
         let VoterNode { key, endpoints, .. } = voter;
         self.check_change_request(cluster_id, &key, ChangeName::Add)?;
+        if !endpoints.may_be_recorded() {
+            let message =
+                "Add voter request has a listener without name or host, or far too many or long ones";
+            return Err(ChangeRefusal::new(ErrorCode::InvalidRequest, message));
+        }
         let default_listener = &self.config.default_listener;
         let Some(endpoint) = endpoints.of(default_listener).cloned() else {
             let message = format!(

@@ -118,7 +118,10 @@ impl Replica {
         if !settled {
             return Err(ErrorCode::RequestTimedOut);
         }
-        if !levels.contains(level) || node.endpoints.of(&self.config.default_listener).is_none() {
+        if !levels.contains(level)
+            || node.endpoints.of(&self.config.default_listener).is_none()
+            || !node.endpoints.may_be_recorded()
+        {
             return Err(ErrorCode::InvalidRequest);
         }
         let key = node.key;

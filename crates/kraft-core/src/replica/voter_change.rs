@@ -14,7 +14,9 @@ use crate::{
     role::{Role, leader::Leader},
     voter_set::VoterSet,
 };
-use alloc::{format, vec};
+use alloc::{format, string::String, vec};
+
+const CLUSTER_ID_SHOWN_MAX: usize = 249;
 
 /// Adding or removing, in the words of the answers.
 #[derive(Clone, Copy)]
@@ -73,9 +75,14 @@ impl Replica {
         name: ChangeName,
     ) -> Result<(), ChangeRefusal> {
         if !self.is_same_cluster(cluster_id) {
+            // An id may be as long as a frame.
+            let given: String = cluster_id
+                .unwrap_or_default()
+                .chars()
+                .take(CLUSTER_ID_SHOWN_MAX)
+                .collect();
             let message = format!(
-                "The given id \"{}\" doesn't match the cluster id \"{}\"",
-                cluster_id.unwrap_or_default(),
+                "The given id \"{given}\" doesn't match the cluster id \"{}\"",
                 self.config.cluster_id
             );
             return Err(ChangeRefusal::new(ErrorCode::InconsistentClusterId, message));

@@ -4,9 +4,10 @@ use super::*;
 use crate::{command::PeerResponse, peer_api::PeerApi};
 use bytes::Bytes;
 use kraft_core::{
-    Answer, DescribeRefusal, Endpoint, Endpoints, Epoch, ErrorCode, Event, FetchPlan, FetchedRecords, LogEnd,
-    LogOffsetMetadata, NodeId, PartitionAnswer, PayloadId, PeerRequest, QuorumDescription, ReplicaKey,
-    ReplicaProgress, ReplyId, RequestId, SnapshotId, SnapshotWindow, SuccessorRank, SupportedVersions,
+    Answer, ChangeRefusal, DescribeRefusal, Endpoint, Endpoints, Epoch, ErrorCode, Event, FetchPlan,
+    FetchedRecords, LogEnd, LogOffsetMetadata, NodeId, PartitionAnswer, PayloadId, PeerRequest,
+    QuorumDescription, ReconfigOutcome, ReplicaKey, ReplicaProgress, ReplyId, RequestId, SnapshotId,
+    SnapshotWindow, SuccessorRank, SupportedVersions,
 };
 
 fn key(id: i32) -> ReplicaKey {
@@ -76,6 +77,17 @@ fn requests() -> Vec<PeerRequest> {
             },
             position: 7,
             max_bytes: 1000,
+        },
+        PeerRequest::AddRaftVoter {
+            cluster_id: cluster_id.clone(),
+            timeout_ms: 2000,
+            voter: key(2),
+            endpoints: endpoints.clone(),
+            ack_when_committed: false,
+        },
+        PeerRequest::RemoveRaftVoter {
+            cluster_id: cluster_id.clone(),
+            voter: key(2),
         },
         PeerRequest::UpdateRaftVoter {
             cluster_id,
@@ -189,6 +201,18 @@ fn requests_arrive_as_they_were_sent() {
                 assert_eq!(voter, key(2));
                 assert_eq!(kraft_versions, SupportedVersions { min: 0, max: 1 });
             }
+            (
+                PeerRequest::AddRaftVoter { endpoints, .. },
+                Event::ReceiveAddRaftVoter {
+                    voter,
+                    endpoints: got,
+                    ack_when_committed,
+                    ..
+                },
+            ) => assert_eq!((voter, &got, ack_when_committed), (key(2), endpoints, false)),
+            (PeerRequest::RemoveRaftVoter { .. }, Event::ReceiveRemoveRaftVoter { voter, .. }) => {
+                assert_eq!(voter, key(2));
+            }
             (request, event) => panic!("{request:?} arrived as {event:?}"),
         }
     }
@@ -202,6 +226,8 @@ fn old_versions_carry_what_they_can_and_refuse_the_rest() {
             let carried = match &request {
                 PeerRequest::Vote { pre_vote, .. } => !pre_vote || version >= 2,
                 PeerRequest::Fetch { .. } => version >= 12,
+                // To be answered at the append is news of version 1.
+                PeerRequest::AddRaftVoter { .. } => version >= 1,
                 _ => true,
             };
             let encoded = encode_request(&topic, &request, version);
@@ -297,6 +323,67 @@ fn answers_arrive_as_they_were_given() {
                 if answer.error == error && answer.leader_endpoint == Some(endpoint()))
         );
     }
+}
+
+#[test]
+fn answers_to_voter_changes_arrive_with_their_error() {
+    let refused = |error| {
+        Err(ChangeRefusal {
+            error,
+            message: "why".to_owned(),
+            open: false,
+        })
+    };
+    let done = Ok(ReconfigOutcome::Committed { offset: 3 });
+    for (outcome, expected) in [
+        (done, ErrorCode::None),
+        (refused(ErrorCode::VoterNotFound), ErrorCode::VoterNotFound),
+    ] {
+        let answer = Answer::VoterChange(outcome);
+        for version in PeerApi::AddRaftVoter.versions() {
+            let event = answered(PeerApi::AddRaftVoter, version, &answer, Bytes::new());
+            assert!(matches!(event, Event::ReceiveAddRaftVoterResponse { error, .. } if error == expected));
+        }
+        let event = answered(PeerApi::RemoveRaftVoter, 0, &answer, Bytes::new());
+        assert!(matches!(event, Event::ReceiveRemoveRaftVoterResponse { error, .. } if error == expected));
+    }
+}
+
+/// The bytes of an answer of Apache Kafka 4.4.0.
+#[test]
+fn a_refusal_is_the_bytes_that_kafka_sends() {
+    let refusal = ChangeRefusal {
+        error: ErrorCode::InvalidRequest,
+        message: "Add voter request didn't include a valid voter".to_owned(),
+        open: false,
+    };
+    let answer = Answer::VoterChange(Err(refusal));
+    let topic = Topic::default();
+    let body = encode_answer(
+        &topic,
+        PeerApi::AddRaftVoter,
+        0,
+        &answer,
+        &Echo::Nothing,
+        Bytes::new(),
+    )
+    .unwrap();
+    let text = b"Add voter request didn't include a valid voter";
+    let mut recorded = vec![0, 0, 0, 0, 0, 0x2a, 0x2f];
+    recorded.extend_from_slice(text);
+    recorded.push(0);
+    assert_eq!(body, recorded);
+    let done = Answer::VoterChange(Ok(ReconfigOutcome::Committed { offset: 3 }));
+    let body = encode_answer(
+        &topic,
+        PeerApi::RemoveRaftVoter,
+        0,
+        &done,
+        &Echo::Nothing,
+        Bytes::new(),
+    )
+    .unwrap();
+    assert_eq!(body, vec![0; 8]);
 }
 
 #[test]

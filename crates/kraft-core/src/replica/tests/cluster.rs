@@ -78,6 +78,10 @@ struct Cluster {
     committed: BTreeMap<i64, Epoch>,
     accepted: BTreeMap<ReplyId, (i64, Epoch)>,
     outcomes: [u32; 3],
+    /// The ids of the voters that were committed last, and how often they have changed.
+    committed_voters: Vec<NodeId>,
+    newest_committed_voters: i64,
+    changes: u32,
 }
 
 /// How the voters are known.
@@ -156,6 +160,9 @@ impl Cluster {
             committed: BTreeMap::new(),
             accepted: BTreeMap::new(),
             outcomes: [0; 3],
+            committed_voters: ids.iter().copied().map(NodeId).collect(),
+            newest_committed_voters: 0,
+            changes: 0,
         };
         for id in &ids {
             let log = TestLog::new();
@@ -283,6 +290,17 @@ impl Cluster {
                         batch.epoch
                     );
                 }
+            }
+        }
+        let news = member.log.control_records().into_iter();
+        for (offset, record) in news.filter(|(offset, _)| *offset < high_watermark) {
+            if let ControlRecord::Voters(voters) = record
+                && offset >= self.newest_committed_voters
+            {
+                let ids: Vec<NodeId> = voters.ids().collect();
+                self.changes += u32::from(ids != self.committed_voters);
+                self.committed_voters = ids;
+                self.newest_committed_voters = offset + 1;
             }
         }
         member.high_watermark = high_watermark;
@@ -770,8 +788,8 @@ fn answer_event(request: RequestId, from: ReplicaKey, answer: Answer, batches: V
     }
 }
 
-/// Runs a cluster with faults and then without, and counts the outcomes: committed, lost, unknown.
-fn run(size: i32, voters: Voters, seed: u64) -> [u32; 3] {
+/// Runs a cluster with faults and then without. It has counted the outcomes: committed, lost, unknown.
+fn run(size: i32, voters: Voters, seed: u64) -> Cluster {
     let mut cluster = Cluster::new(size, voters, seed);
     for _ in 0..4000 {
         cluster.act(true);
@@ -804,12 +822,13 @@ fn run(size: i32, voters: Voters, seed: u64) -> [u32; 3] {
         "seed {seed}: one leader once the faults are over"
     );
     assert!(after > before, "seed {seed}: progress once the faults are over");
-    cluster.outcomes
+    cluster
 }
 
 #[test]
 fn one_leader_per_epoch_and_nothing_committed_is_lost() {
     let mut outcomes = [0; 3];
+    let mut changes = 0;
     for seed in 0..15 {
         for counted in [
             run(3, Voters::Static, seed),
@@ -817,16 +836,21 @@ fn one_leader_per_epoch_and_nothing_committed_is_lost() {
             run(3, Voters::Dynamic, seed + 2000),
             run(4, Voters::Changing, seed + 3000),
         ] {
-            outcomes = [0, 1, 2].map(|kind| outcomes[kind] + counted[kind]);
+            outcomes = [0, 1, 2].map(|kind| outcomes[kind] + counted.outcomes[kind]);
+            changes += counted.changes;
         }
     }
     assert!(
         outcomes.iter().all(|count| *count > 0),
         "every outcome occurs: {outcomes:?}"
     );
+    assert!(changes > 20, "voters come and go: {changes} times");
 }
 
 #[test]
 fn a_cluster_replays_from_its_seed() {
-    assert_eq!(run(3, Voters::Static, 7), run(3, Voters::Static, 7));
+    assert_eq!(
+        run(3, Voters::Static, 7).outcomes,
+        run(3, Voters::Static, 7).outcomes
+    );
 }
