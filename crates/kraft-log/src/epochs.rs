@@ -44,6 +44,20 @@ impl EpochCache {
         changed
     }
 
+    /// Moves the log's beginning up: the epoch in force there begins there; whether that changed anything.
+    pub(crate) fn truncate_from_start(&mut self, start: i64) -> bool {
+        let in_force = self.0.partition_point(|entry| entry.start_offset <= start);
+        let Some(gone) = in_force.checked_sub(1) else {
+            return false;
+        };
+        if gone == 0 && self.0[0].start_offset == start {
+            return false;
+        }
+        self.0.drain(..gone);
+        self.0[0].start_offset = start;
+        true
+    }
+
     pub(crate) fn clear(&mut self) {
         self.0.clear();
     }

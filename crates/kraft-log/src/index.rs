@@ -1,6 +1,6 @@
 //! What the engine knows of the log without asking a disk.
 
-use crate::{epochs::EpochCache, op::StorageOp, recent::Recent};
+use crate::{clean::Cleaned, epochs::EpochCache, op::StorageOp, recent::Recent};
 use bytes::Bytes;
 use kraft_core::{BatchInfo, Epoch, Instant, LogEnd, LogOffsetMetadata, LogView, SnapshotId, Ticket};
 use std::collections::{BTreeMap, VecDeque};
@@ -82,7 +82,7 @@ impl LogIndex {
             } => {
                 stores = last.then(|| (*snapshot, position + bytes.len() as u64));
             }
-            StorageOp::AbandonSnapshot { .. } | StorageOp::StoreElection(_) => {}
+            StorageOp::AbandonSnapshot { .. } | StorageOp::StoreElection(_) | StorageOp::Clean { .. } => {}
             StorageOp::StartEpoch { epoch, start } => {
                 self.epochs.assign(*epoch, *start);
             }
@@ -127,6 +127,19 @@ impl LogIndex {
     /// Takes account of a snapshot that is gone.
     pub fn snapshot_removed(&mut self, id: SnapshotId) {
         self.snapshots.remove(id);
+    }
+
+    /// Takes account of a cleaning. What was submitted since may have removed more.
+    pub fn cleaned(&mut self, cleaned: Cleaned) {
+        let start = cleaned.oldest.end_offset;
+        if start <= self.start || start > self.end {
+            return;
+        }
+        self.start = start;
+        let gone = self.batch_ends.partition_point(|end| *end <= start);
+        self.batch_ends.drain(..gone);
+        self.epochs.truncate_from_start(start);
+        self.snapshots.forget_before(cleaned.oldest);
     }
 
     /// The snapshots, in the order of their ids (epoch before offset), with their sizes.

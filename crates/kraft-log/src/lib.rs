@@ -34,7 +34,8 @@
 //! # What it does not do
 //!
 //! It decides nothing about consensus: which batch is appended where, and when the log is cut, comes from the core. It
-//! does not decide when to take a snapshot, and does not remove snapshots and segments that have become old.
+//! does not decide when to take a snapshot. Old snapshots and segments go when it is told to clean
+//! ([`StorageOp::Clean`]), which is reported as [`Round::cleaned`] for [`LogIndex::cleaned`].
 //!
 //! ```
 //! use kraft_core::{Instant, LogView, Ticket};
@@ -65,6 +66,7 @@
 //! ```
 
 mod batch_info;
+mod clean;
 mod directory;
 pub mod directory_check;
 pub mod epoch_checkpoint;
@@ -98,6 +100,7 @@ mod verify;
 mod writer;
 
 pub use batch_info::batch_info;
+pub use clean::{Cleaned, Retention};
 pub use directory_check::{
     CheckedDirectories, CheckedDirectory, ConfiguredDirectories, DirectoryCheckError, check_directories,
 };

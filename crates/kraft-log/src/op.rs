@@ -41,6 +41,13 @@ pub enum StorageOp {
     },
     /// Replace `quorum-state`.
     StoreElection(ElectionState),
+    /// Remove what retention does not keep: old snapshots, and the segments before the oldest one that is left.
+    Clean {
+        /// Nothing at or above it goes.
+        high_watermark: i64,
+        /// The time, in milliseconds since 1970.
+        now_ms: i64,
+    },
     /// Enter an epoch into the leader-epoch cache.
     StartEpoch {
         /// The epoch.

@@ -1,10 +1,17 @@
 //! The settings of a log.
 
+use crate::clean::Retention;
+
 /// The settings of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogOptions {
     /// `metadata.log.segment.bytes`: a segment that would grow beyond it is followed by a new one.
     pub segment_bytes: u64,
+    /// `metadata.log.segment.ms`: a segment whose first batch is older than the newest batch by more than this is
+    /// followed by a new one.
+    pub segment_age_ms: i64,
+    /// What [`StorageOp::Clean`](crate::StorageOp::Clean) keeps.
+    pub retention: Retention,
     /// By how much the last segment is extended with written zeros when it is full; 0 extends it by the bytes of
     /// each append alone, which makes every sync dearer.
     pub preallocate_bytes: u64,
@@ -16,6 +23,8 @@ impl Default for LogOptions {
     fn default() -> Self {
         Self {
             segment_bytes: 1 << 30,
+            segment_age_ms: 7 * 24 * 60 * 60 * 1000,
+            retention: Retention::default(),
             preallocate_bytes: 1 << 20,
             recent_bytes: 8 << 20,
         }

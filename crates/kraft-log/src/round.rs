@@ -1,5 +1,6 @@
 //! What a round of the log thread reports.
 
+use crate::clean::Cleaned;
 use kraft_core::{SnapshotId, Ticket};
 use kraft_snapshot::FetchedSnapshotError;
 
@@ -11,6 +12,8 @@ pub struct Round {
     /// A fetched snapshot that was not taken. Everything else is as it was; the core has to hear of it before it
     /// hears of the ticket.
     pub rejected: Option<RejectedSnapshot>,
+    /// What a cleaning has removed, if anything.
+    pub cleaned: Option<Cleaned>,
 }
 
 /// A fetched snapshot that failed its checks. There is nothing of it left in the directory.

@@ -13,6 +13,8 @@ pub(crate) struct SegmentIndex {
     times: Vec<(i64, u32)>,
     bytes_since_entry: u64,
     max_timestamp: Option<(i64, u32)>,
+    /// The timestamp of the first batch.
+    first_timestamp: Option<i64>,
 }
 
 impl SegmentIndex {
@@ -23,11 +25,13 @@ impl SegmentIndex {
             times: Vec::new(),
             bytes_since_entry: 0,
             max_timestamp: None,
+            first_timestamp: None,
         }
     }
 
     /// Counts a batch that stands at `position`.
     pub(crate) fn add(&mut self, last: i64, position: u64, size: u64, max_timestamp: i64) {
+        self.first_timestamp.get_or_insert(max_timestamp);
         let relative = u32::try_from(last - self.base).expect("a segment spans less than 2^31 offsets");
         if self
             .max_timestamp
@@ -54,6 +58,11 @@ impl SegmentIndex {
             .map_or(0, |entry| u64::from(self.offsets[entry].1))
     }
 
+    /// The largest timestamp of the first batch; `None` where it has none.
+    pub(crate) fn first_timestamp(&self) -> Option<i64> {
+        self.first_timestamp.filter(|timestamp| *timestamp >= 0)
+    }
+
     /// Forgets the batches that end at `end` or behind it.
     pub(crate) fn truncate(&mut self, end: i64) {
         let base = self.base;
@@ -63,6 +72,9 @@ impl SegmentIndex {
             .retain(|(_, relative)| base + i64::from(*relative) < end);
         self.max_timestamp = self.times.last().copied();
         self.bytes_since_entry = 0;
+        if end <= base {
+            self.first_timestamp = None;
+        }
     }
 
     /// The contents of `.index` and `.timeindex`, the closing entry of the time index included.

@@ -1,6 +1,7 @@
 //! The log thread's half of the log: rounds of operations, each durable when it returns.
 
 use crate::{
+    clean::{Candidate, Cleaned, Extent, Retention},
     epoch_checkpoint,
     epochs::EpochCache,
     layout::{Layout, Segment, Shared},
@@ -17,7 +18,10 @@ use crate::{
 use bytes::Bytes;
 use kraft_core::{BatchInfo, SnapshotId, Ticket};
 use kraft_fs::{File, FileSystem, Open};
-use kraft_snapshot::{FetchedSnapshot, FetchedSnapshotError, SnapshotFileState, frozen_name, parse_name};
+use kraft_snapshot::{
+    FetchedSnapshot, FetchedSnapshotError, SnapshotFileState, SnapshotReadError, SnapshotReader, frozen_name,
+    parse_name,
+};
 use kraft_wire::batch::BatchHeader;
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -38,6 +42,10 @@ pub struct LogWriter<F: FileSystem> {
     allocated: u64,
     synced: SyncedFile<F>,
     incoming: Option<FetchedSnapshot<F>>,
+    /// Where the log starts: in the first segment, or behind it.
+    start: i64,
+    /// What this round has removed because it was old.
+    cleaned: Option<Cleaned>,
     /// What this round found wrong with a fetched snapshot.
     rejected: Option<RejectedSnapshot>,
     completed: Ticket,
@@ -70,6 +78,7 @@ impl<F: FileSystem> LogWriter<F> {
         allocated: u64,
         synced: SyncedFile<F>,
     ) -> Self {
+        let start = shared.layout().start();
         Self {
             shared,
             options,
@@ -77,6 +86,8 @@ impl<F: FileSystem> LogWriter<F> {
             allocated,
             synced,
             incoming: None,
+            start,
+            cleaned: None,
             rejected: None,
             completed: Ticket::NONE,
             failed: false,
@@ -100,6 +111,7 @@ impl<F: FileSystem> LogWriter<F> {
         Ok(Round {
             up_to: self.completed,
             rejected: self.rejected.take(),
+            cleaned: self.cleaned.take(),
         })
     }
 
@@ -165,6 +177,10 @@ impl<F: FileSystem> LogWriter<F> {
                 self.incoming.take_if(|incoming| incoming.id() == snapshot);
                 Ok(())
             }
+            StorageOp::Clean {
+                high_watermark,
+                now_ms,
+            } => self.clean(high_watermark, now_ms),
             StorageOp::StoreElection(election) => {
                 quorum_state::store(&self.shared.fs, &self.shared.dir, &election).map_err(failed(
                     "replacing",
@@ -185,7 +201,8 @@ impl<F: FileSystem> LogWriter<F> {
         let bytes = gathered.bytes + batches.len() as u64;
         let same_epoch = infos.iter().all(|info| self.epochs.latest() == Some(info.epoch));
         let last = infos.last().map(|info| info.last);
-        bytes <= ROUND_BYTES_MAX && same_epoch && !self.overflows(bytes, last)
+        let newest = newest_timestamp(batches, infos);
+        bytes <= ROUND_BYTES_MAX && same_epoch && !self.overflows(bytes, last) && !self.is_old(newest)
     }
 
     /// Whether the last segment has to be followed by a new one before this much more is written.
@@ -196,13 +213,25 @@ impl<F: FileSystem> LogWriter<F> {
         too_large || last.is_some_and(|last| last - base > i64::from(i32::MAX))
     }
 
+    /// Whether the last segment is so old that what comes now goes into a new one, by the timestamps of the batches:
+    /// recovery, and another voter, come to the same segments.
+    fn is_old(&self, newest: i64) -> bool {
+        let layout = self.shared.layout();
+        let (_, segment) = layout.newest();
+        let first = segment.index.first_timestamp();
+        first.is_some_and(|first| newest.saturating_sub(first) > self.options.segment_age_ms)
+    }
+
     /// Appends in pieces that lie in one epoch and one segment and are no larger than a round, each durable before
     /// the next. That a batch of a later epoch, or of a later segment, is on disk proves that all before it are.
     fn append_in_runs(&mut self, batches: &Bytes, infos: &[BatchInfo]) -> Result<(), StorageError> {
         let mut position = 0;
         let mut rest = infos;
+        let newest = newest_timestamp(batches, infos);
         while let Some(first) = rest.first() {
-            if self.overflows(u64::from(first.bytes), Some(first.last)) {
+            if self.overflows(u64::from(first.bytes), Some(first.last))
+                || (position == 0 && self.is_old(newest))
+            {
                 self.roll(first.base)?;
             }
             if self.epochs.assign(first.epoch, first.base) {
@@ -416,7 +445,54 @@ impl<F: FileSystem> LogWriter<F> {
             end: to,
             truncations: layout.truncations + 1,
         };
+        drop(layout);
         self.allocated = 0;
+        self.start = to;
+        Ok(())
+    }
+
+    /// Removes what retention does not keep. The oldest segments go first: a crash leaves a log without a hole, which
+    /// the newest snapshot leads to.
+    fn clean(&mut self, high_watermark: i64, now_ms: i64) -> Result<(), StorageError> {
+        let Shared { fs, dir, .. } = &*self.shared;
+        let mut extent = Extent {
+            start: self.start,
+            segments: Vec::new(),
+            high_watermark,
+            snapshots: frozen_snapshots(fs, dir)?,
+        };
+        let layout = self.shared.layout();
+        let sizes = layout.segments.iter();
+        extent.segments = sizes.map(|(base, segment)| (*base, segment.written)).collect();
+        drop(layout);
+        let Retention { bytes, age_ms } = self.options.retention;
+        extent.shrink(|_, total| Ok::<_, StorageError>(bytes.is_some_and(|most| total > most)))?;
+        if let Some(age_ms) = age_ms {
+            extent.shrink(|id, _| {
+                let timestamp = last_contained_timestamp(fs, dir, id)?;
+                Ok::<_, StorageError>(timestamp.is_some_and(|at| now_ms.saturating_sub(at) > age_ms))
+            })?;
+        }
+        if extent.start == self.start {
+            return Ok(());
+        }
+        let oldest = extent.snapshots.first().expect("the newest one stays").id;
+        let first = extent.segments.first().expect("the last segment stays").0;
+        let gone = {
+            let mut layout = self.shared.layout_mut();
+            let kept = layout.segments.split_off(&first);
+            std::mem::replace(&mut layout.segments, kept)
+        };
+        for base in gone.into_keys() {
+            self.remove_segment(base)?;
+        }
+        self.sync_dir()?;
+        if self.epochs.truncate_from_start(extent.start) {
+            self.store_epochs()?;
+        }
+        self.remove_snapshots_before(oldest)?;
+        self.start = extent.start;
+        self.cleaned = Some(Cleaned { oldest });
         Ok(())
     }
 
@@ -537,6 +613,45 @@ pub(crate) fn remove_if_there<F: FileSystem>(fs: &F, path: &Path) -> Result<(), 
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed("removing", path)(error)),
         _ => Ok(()),
     }
+}
+
+/// The snapshots of a directory, in their order.
+fn frozen_snapshots<F: FileSystem>(fs: &F, dir: &Path) -> Result<Vec<Candidate>, StorageError> {
+    let entries = fs.list(dir).map_err(failed("listing", dir))?;
+    let frozen = entries.into_iter().filter_map(|entry| {
+        let file = parse_name(&entry.name).ok().flatten()?;
+        (file.state == SnapshotFileState::Frozen).then_some(Candidate {
+            id: file.id,
+            size: entry.metadata.len,
+        })
+    });
+    let mut snapshots: Vec<_> = frozen.collect();
+    snapshots.sort_by_key(|snapshot| (snapshot.id.epoch, snapshot.id.end_offset));
+    Ok(snapshots)
+}
+
+/// When the last record of a snapshot was written; `None` if its header cannot be read, which makes it no older.
+fn last_contained_timestamp<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    id: SnapshotId,
+) -> Result<Option<i64>, StorageError> {
+    match SnapshotReader::open(fs, dir, id) {
+        Ok(reader) => Ok(reader.map(|reader| reader.header().last_contained_log_timestamp)),
+        Err(SnapshotReadError::Io { path, source }) => Err(failed("reading", &path)(source)),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The largest timestamp of some batches.
+fn newest_timestamp(batches: &[u8], infos: &[BatchInfo]) -> i64 {
+    let mut position = 0;
+    let timestamps = infos.iter().filter_map(|info| {
+        let header = BatchHeader::parse(&batches[position..]);
+        position += info.bytes as usize;
+        header.map(|header| header.max_timestamp)
+    });
+    timestamps.max().unwrap_or(-1)
 }
 
 fn joined(parts: &[Bytes]) -> Bytes {

@@ -106,7 +106,7 @@ impl Model {
                 self.start = snapshot.end_offset;
                 self.batches.clear();
             }
-            StorageOp::AbandonSnapshot { .. } => {}
+            StorageOp::AbandonSnapshot { .. } | StorageOp::Clean { .. } => {}
             StorageOp::SnapshotChunk { snapshot, .. } => self.snapshot = Some(*snapshot),
             StorageOp::StoreElection(election) => self.election = Some(election.clone()),
             StorageOp::StartEpoch { .. } => {}
@@ -155,6 +155,7 @@ fn options() -> LogOptions {
         segment_bytes: 6000,
         preallocate_bytes: 1500,
         recent_bytes: 4000,
+        ..LogOptions::default()
     }
 }
 

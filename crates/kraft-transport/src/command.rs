@@ -13,6 +13,7 @@ use kraft_core::{
     Event, Instant, ReconfigOutcome, ReplicaKey, RequestId, SnapshotId, StateMachine, VoterChange,
     state_machine::Provenance,
 };
+use kraft_log::Cleaned;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -48,6 +49,8 @@ pub enum Command<S: StateMachine> {
     },
     /// An event of the core: the disk's outcomes, failed requests, and whatever a test wants.
     Event(Event),
+    /// The log thread has removed what retention does not keep.
+    LogCleaned(Cleaned),
     /// The answer to our Fetch. The engine decodes and checks its batches before the core sees it.
     FetchResponse(PeerResponse),
     /// The answer to our Vote or pre-vote.
@@ -179,6 +182,7 @@ impl<S: StateMachine> Command<S> {
             #[cfg(test)]
             Self::TestAppendAndCommit { reply, .. } => reply.is_closed(),
             Self::Event(_)
+            | Self::LogCleaned(_)
             | Self::FetchResponse(_)
             | Self::VoteResponse(_)
             | Self::FetchSnapshotResponse(_)
@@ -213,6 +217,7 @@ impl<S: StateMachine> Command<S> {
             Self::Reconfigure { .. }
             | Self::TriggerSnapshot { .. }
             | Self::Event(_)
+            | Self::LogCleaned(_)
             | Self::FetchResponse(_)
             | Self::VoteResponse(_)
             | Self::FetchSnapshotResponse(_)

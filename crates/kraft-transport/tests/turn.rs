@@ -9,7 +9,7 @@ use kraft_core::{
     RequestId, RoleName, SnapshotId, StateMachine, Ticket, Time,
 };
 use kraft_fs::{FileSystem, MemFs};
-use kraft_log::{LogOptions, LogReader, LogWriter, StorageOp};
+use kraft_log::{LogOptions, LogReader, LogWriter, Retention, StorageOp};
 use kraft_snapshot::{SnapshotHeader, SnapshotWriter, frozen_name};
 use kraft_transport::{
     Command, Engine, EngineConfig, Inbound, Network, NodeError, OutboundRequest, PeerApi, PeerResponse,
@@ -83,7 +83,13 @@ impl Node {
         let opened = kraft_log::open(
             fs.clone(),
             Path::new("/data/__cluster_metadata-0"),
-            LogOptions::default(),
+            LogOptions {
+                retention: Retention {
+                    bytes: Some(0),
+                    age_ms: None,
+                },
+                ..LogOptions::default()
+            },
         )
         .expect("the log opens");
         let storage = Disk {
@@ -152,6 +158,9 @@ impl Node {
                 let snapshot = rejected.snapshot;
                 disk.done
                     .push_back(Command::Event(Event::SnapshotRejected { snapshot }));
+            }
+            if let Some(cleaned) = round.cleaned {
+                disk.done.push_back(Command::LogCleaned(cleaned));
             }
             let up_to = round.up_to;
             disk.done.push_back(Command::Event(Event::Durable { up_to }));
@@ -736,4 +745,31 @@ fn a_download_that_is_given_up_leaves_no_file() {
     });
     node.flush();
     assert_eq!(snapshot_files(&fs), [""; 0]);
+}
+
+#[test]
+fn once_a_minute_old_snapshots_and_the_log_before_them_go() {
+    let fs = MemFs::new();
+    let mut node = Node::open(&fs, &[(1, 9001)]);
+    node.lead();
+    for word in ["one", "two"] {
+        let (command, _answer) = submit(word);
+        node.turn([command]);
+        node.flush();
+        let (reply, mut written) = oneshot::channel();
+        node.turn([Command::TriggerSnapshot { reply }]);
+        node.flush();
+        assert_eq!(written.try_recv().expect("answered"), Ok(()));
+    }
+    let newest = node.engine.log().latest_snapshot().expect("there are two");
+    assert_eq!((node.engine.log().start(), snapshot_files(&fs).len()), (0, 2));
+    node.now_ms = 59_000;
+    node.turn([]);
+    node.flush();
+    assert_eq!(node.engine.log().start(), 0);
+    node.now_ms = 61_000;
+    node.turn([]);
+    node.flush();
+    assert_eq!(node.engine.log().start(), newest.end_offset);
+    assert_eq!(snapshot_files(&fs), [frozen_name(newest)]);
 }

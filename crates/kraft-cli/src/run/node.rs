@@ -7,7 +7,7 @@ use std::time::Duration;
 use kraft_core::{Endpoints, SnapshotId, StateMachine};
 use kraft_fs::{DirLock, RealFs};
 use kraft_log::directory_check::CheckedDirectories;
-use kraft_log::{LogOptions, METADATA_PARTITION_DIR};
+use kraft_log::{LogOptions, METADATA_PARTITION_DIR, Retention};
 use kraft_metadata::{MetadataMachine, MetadataSettings};
 use kraft_transport::engine::EngineConfig;
 use kraft_transport::node::{self, Handle, ListenerConfig, NodeConfig};
@@ -98,11 +98,20 @@ fn node_config(
         log_dir: config.metadata_log_dir.join(METADATA_PARTITION_DIR),
         log: LogOptions {
             segment_bytes: u64::from(config.metadata_log.segment_bytes.unsigned_abs()),
+            segment_age_ms: millis(config.metadata_log.segment_age),
+            retention: Retention {
+                bytes: config.metadata_log.retention_bytes,
+                age_ms: config.metadata_log.retention_age.map(millis),
+            },
             ..LogOptions::default()
         },
         locks: vec![lock],
         listeners: listeners(config),
     }
+}
+
+fn millis(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 /// The listeners in the order of `controller.listener.names`.

@@ -52,6 +52,7 @@ pub(crate) fn fact(node: NodeId, start: i64, op: &StorageOp) -> Option<Fact> {
         }),
         StorageOp::SnapshotChunk { .. }
         | StorageOp::AbandonSnapshot { .. }
+        | StorageOp::Clean { .. }
         | StorageOp::StartEpoch { .. } => None,
     }
 }

@@ -116,6 +116,7 @@ impl<S: StateMachine> Node<S> {
             segment_bytes: 4096,
             preallocate_bytes: 1024,
             recent_bytes: 512,
+            ..LogOptions::default()
         };
         let opened =
             kraft_log::open(fs.clone(), Path::new(DIR), options).map_err(|error| error.to_string())?;
@@ -364,7 +365,7 @@ impl<S: StateMachine> Node<S> {
             Ok(done) if done.rejected.is_some() => {
                 return Err("a snapshot that was fetched whole has failed its checks".to_owned());
             }
-            Ok(done) => done.up_to,
+            Ok(done) => done,
             Err(error) if running.ending => {
                 let reason = error.to_string();
                 self.enqueue(Command::StorageFailed { reason }, now);
@@ -375,6 +376,10 @@ impl<S: StateMachine> Node<S> {
         for left in round.into_iter().rev() {
             running.engine.storage_mut().queue.push_front(left);
         }
+        if let Some(cleaned) = done.cleaned {
+            self.enqueue(Command::LogCleaned(cleaned), now);
+        }
+        let done = done.up_to;
         self.enqueue(Command::Event(Event::Durable { up_to: done }), now);
         let done_ops = ops.iter().filter(|(ticket, _)| *ticket <= done);
         Ok(done_ops.filter_map(|(_, op)| fact(self.id, start, op)).collect())

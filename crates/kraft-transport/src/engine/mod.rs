@@ -36,7 +36,10 @@ use proposals::{Proposal, Proposals, Waiter};
 use reconfigure::Changes;
 use replies::Replies;
 use snapshots::Snapshots;
-use std::collections::{BTreeMap, VecDeque};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 use tokio::sync::watch;
 use tracing::warn;
 
@@ -47,7 +50,10 @@ pub struct EngineConfig {
     pub core: Config,
     /// The topic whose partition is the log.
     pub topic: Topic,
-    /// The most bytes of proposals that may wait for their commit; more are refused with [`RaftError::Busy`].
+    /// How often the log thread is asked to remove what retention does not keep.
+    pub clean_interval: Duration,
+    /// The most bytes of proposals that may wait for their commit; more are refused with
+    /// [`RaftError::Busy`](crate::RaftError::Busy).
     pub proposal_bytes_max: u64,
     /// Measures how long applying takes. A simulator gives a clock that stands still.
     pub stopwatch: fn() -> Instant,
@@ -60,6 +66,7 @@ impl EngineConfig {
         Self {
             core,
             topic: Topic::default(),
+            clean_interval: Duration::from_secs(60),
             proposal_bytes_max: 64 * 1024 * 1024,
             stopwatch: crate::clock::monotonic,
         }
@@ -85,6 +92,8 @@ pub struct Engine<S: StateMachine, L, N> {
     machine: S,
     storage: L,
     network: N,
+    /// When the log is to be cleaned next.
+    clean_at: Instant,
     /// The newest operation that the log thread has been given.
     submitted: Ticket,
     /// Everything up to this is durable.
@@ -131,6 +140,7 @@ where
         let mut engine = Self {
             applied: Applied::new(&index),
             state: watch::Sender::new(NodeState::new(config.core.local.id)),
+            clean_at: now.mono.after(config.clean_interval),
             config,
             replica,
             index,
@@ -174,6 +184,7 @@ where
             if self.replica.next_deadline().is_some_and(|due| due <= now.mono) {
                 self.step(Event::Tick, now);
             }
+            self.clean_if_due(now);
             self.propose_waiting(now);
             self.apply_committed(now);
             self.poll_machine(now);
@@ -267,6 +278,7 @@ where
                 }
                 self.step(event, now);
             }
+            Command::LogCleaned(cleaned) => self.index.cleaned(cleaned),
             Command::FetchResponse(response) => self.handle_response(PeerApi::Fetch, &response, now),
             Command::VoteResponse(response) => self.handle_response(PeerApi::Vote, &response, now),
             Command::FetchSnapshotResponse(response) => {
@@ -443,7 +455,8 @@ where
             return Some(now.mono);
         }
         let poll = self.proposals.leading().and_then(|_| self.machine.next_poll());
-        [self.replica.next_deadline(), poll].into_iter().flatten().min()
+        let due = [self.replica.next_deadline(), poll, Some(self.clean_at)];
+        due.into_iter().flatten().min()
     }
 
     fn log_end(&self) -> i64 {

@@ -7,6 +7,7 @@ use crate::{
     storage::{SnapshotJob, SnapshotOutcome, Storage},
 };
 use kraft_core::{LogView, SnapshotId, StateMachine, Ticket, Time};
+use kraft_log::StorageOp;
 use kraft_snapshot::frozen_name;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
@@ -67,6 +68,23 @@ where
         if self.index.latest_snapshot() == Some(snapshot) || self.snapshots.is_installing_this(snapshot) {
             let reason = format!("{} is gone", frozen_name(snapshot));
             self.storage_failed(reason, now);
+        }
+    }
+
+    /// Asks the log thread to remove what retention does not keep.
+    pub(super) fn clean_if_due(&mut self, now: Time) {
+        if now.mono < self.clean_at {
+            return;
+        }
+        self.clean_at = now.mono.after(self.config.clean_interval);
+        if let Some(high_watermark) = self.replica.high_watermark() {
+            // What is not applied yet may have to be read.
+            let high_watermark = high_watermark.min(self.applied.next());
+            let clean = StorageOp::Clean {
+                high_watermark,
+                now_ms: now.wall_ms,
+            };
+            self.storage.submit(self.submitted, clean);
         }
     }
 

@@ -13,7 +13,7 @@ use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, mpsc},
     thread::{self, JoinHandle},
 };
-use tracing::{error, warn};
+use tracing::{error, info, warn};
 
 /// The storage of a running node: queues, with a thread at the end of each.
 pub(crate) struct ThreadedStorage {
@@ -185,6 +185,14 @@ fn write_log<S: StateMachine, F: FileSystem>(
                     );
                     // An engine that is gone is found out by the next report.
                     let _ = commands.blocking_send(Command::Event(Event::SnapshotRejected { snapshot }));
+                }
+                if let Some(cleaned) = round.cleaned {
+                    info!(
+                        start = cleaned.oldest.end_offset,
+                        "removed old snapshots and segments"
+                    );
+                    // As above.
+                    let _ = commands.blocking_send(Command::LogCleaned(cleaned));
                 }
                 Command::Event(Event::Durable { up_to: round.up_to })
             }
