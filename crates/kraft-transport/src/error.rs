@@ -78,12 +78,6 @@ pub enum RaftError {
     /// The node has ended.
     #[error("the node has ended")]
     Stopped,
-    /// This node does not do that. It says so instead of doing half of it.
-    #[error("not supported by this node: {operation}")]
-    UnsupportedVersion {
-        /// What was asked for.
-        operation: &'static str,
-    },
     /// No snapshot can be taken now.
     #[error("no snapshot can be taken now: {reason}")]
     NoSnapshot {
