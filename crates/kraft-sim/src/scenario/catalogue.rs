@@ -73,6 +73,7 @@ pub const THEMES: &[Theme] = &[
     Theme::new("DESCRIBE", "DescribeQuorum", 3),
     Theme::new("CLUSTERAUTH", "Cluster id checks and cluster authorisation", 6),
     Theme::new("SHUTDOWN", "Shutdown", 4),
+    Theme::new("SNAPSHOT", "Snapshot files, FetchSnapshot, createSnapshot", 31),
     Theme::new("LOG", "Metadata log and record reading", 34),
     Theme::new("WIRE", "Message shapes by version", 13),
     Theme::new(
