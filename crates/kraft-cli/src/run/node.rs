@@ -153,4 +153,4 @@ fn advertised(config: &ServerConfig, handle: &Handle<MetadataMachine>) -> Endpoi
 
 /// The process has to be gone five seconds after its signal, also where there is nobody to hand leadership to and a
 /// disk takes its time.
-const HAND_OVER_WITHIN: Duration = Duration::from_secs(3);
+const HAND_OVER_WITHIN: Duration = Duration::from_millis(2500);
