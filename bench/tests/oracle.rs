@@ -72,6 +72,7 @@ fn every_message_in_every_version_that_both_know() {
         RemoveRaftVoterRequest RemoveRaftVoterResponse UpdateRaftVoterRequest UpdateRaftVoterResponse
         ControllerRegistrationRequest ControllerRegistrationResponse SaslHandshakeRequest SaslHandshakeResponse
         SaslAuthenticateRequest SaslAuthenticateResponse UpdateFeaturesRequest UpdateFeaturesResponse
+        MetadataRequest MetadataResponse
     };
     for (name, count) in versions {
         assert!(count > 0, "{name}");
@@ -154,6 +155,6 @@ fn control_records() {
     round_trip::<_, peer::VotersRecord>(&voters, 0);
 }
 
-/// Of our 17 messages and their answers without those that the peer does not know: UnregisterController,
+/// Of our 18 messages and their answers without those that the peer does not know: UnregisterController,
 /// MetadataFetch, and what Kafka got after 4.1.
-const VERSIONS: usize = 94;
+const VERSIONS: usize = 122;

@@ -69,6 +69,7 @@ fn decode<M: Message + Any>(reader: &mut Reader, version: i16) -> AnyDecoded {
 
 messages! {
     Fetch => FetchRequest, FetchResponse;
+    Metadata => MetadataRequest, MetadataResponse;
     SaslHandshake => SaslHandshakeRequest, SaslHandshakeResponse;
     ApiVersions => ApiVersionsRequest, ApiVersionsResponse;
     SaslAuthenticate => SaslAuthenticateRequest, SaslAuthenticateResponse;

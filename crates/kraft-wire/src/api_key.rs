@@ -1,11 +1,11 @@
-//! The APIs of a controller listener, with the versions that Kafka 4.4 speaks.
+//! The APIs of a controller listener and the one that clients try there, with the versions that Kafka 4.4 speaks.
 
 use core::fmt;
 use core::ops::RangeInclusive;
 
 macro_rules! api_keys {
     ($($variant:ident = $key:literal, $versions:expr, $flexible:expr;)*) => {
-        /// An API of the controller listener.
+        /// An API of the controller listener, or one whose requests it meets and closes the connection for.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[non_exhaustive]
         #[repr(i16)]
@@ -17,7 +17,7 @@ macro_rules! api_keys {
         }
 
         impl ApiKey {
-            /// Every API that a Kafka 4.4 controller lists, in rising order, and our own.
+            /// Every API, in rising order, be it [listed](ApiKey::is_listed) or not.
             pub const ALL: &'static [ApiKey] = &[$(ApiKey::$variant),*];
 
             /// The API of a number from the wire.
@@ -35,7 +35,7 @@ macro_rules! api_keys {
                 }
             }
 
-            /// The versions that a controller of Kafka 4.4 lists.
+            /// The versions that Kafka 4.4 has, and a controller of it lists if it lists the API at all.
             pub fn versions(self) -> RangeInclusive<i16> {
                 match self {
                     $(Self::$variant => $versions,)*
@@ -56,6 +56,12 @@ impl ApiKey {
     /// The number on the wire.
     pub fn key(self) -> i16 {
         self as i16
+    }
+
+    /// True if a controller of Kafka 4.4 names the API in its answer to ApiVersions. It does not know our own, and it
+    /// leaves Metadata to the brokers: whoever asks a controller for it is cut off.
+    pub fn is_listed(self) -> bool {
+        !matches!(self, Self::Metadata | Self::MetadataFetch)
     }
 
     /// True if `version` has compact lengths and tagged fields, be it a valid version or not.
@@ -84,6 +90,7 @@ impl fmt::Display for ApiKey {
 
 api_keys! {
     Fetch = 1, 4..=18, Some(12);
+    Metadata = 3, 0..=13, Some(9);
     SaslHandshake = 17, 0..=1, None;
     ApiVersions = 18, 0..=5, Some(3);
     CreateTopics = 19, 2..=7, Some(5);

@@ -7,7 +7,8 @@ use kraft_wire::frame::{
 };
 use kraft_wire::message::{
     ApiVersionsRequest, ApiVersionsResponse, ApiVersionsResponseApiVersion, BeginQuorumEpochRequest,
-    FetchRequest, FetchResponse, FetchResponsePartition, FetchResponseTopic, SaslHandshakeRequest,
+    FetchRequest, FetchResponse, FetchResponsePartition, FetchResponseTopic, MetadataRequest,
+    SaslHandshakeRequest,
 };
 use kraft_wire::{ApiKey, DecodeErrorKind, EncodeError, ErrorCode, Message};
 
@@ -60,12 +61,31 @@ fn a_request_says_who_sent_it() {
 }
 
 #[test]
+fn metadata_is_read_and_not_listed() {
+    // Every topic, which may be created, as a client asks for them; recorded before the connection was closed.
+    let frame = b"\0\x03\0\x0c\0\0\0\x03\0\x05kwire\0\0\x01\0\0";
+    let (api, header, body) = decode_request_header(Bytes::from_static(frame)).expect("a request");
+    assert_eq!((api, header.request_api_version), (ApiKey::Metadata, 12));
+    let request = MetadataRequest {
+        topics: None,
+        ..MetadataRequest::default()
+    };
+    assert_eq!(MetadataRequest::from_bytes(&body.rest(), 12), Ok(request.clone()));
+    assert_eq!(
+        encode_request(&request, 12, 3, Some("kwire")),
+        Ok(Bytes::from_static(frame))
+    );
+    let unlisted = ApiKey::ALL.iter().filter(|api| !api.is_listed());
+    assert!(unlisted.eq(&[ApiKey::Metadata, ApiKey::MetadataFetch]));
+}
+
+#[test]
 fn what_is_no_request() {
     let error =
         |bytes: &'static [u8]| decode_request_header(Bytes::from_static(bytes)).expect_err("no request");
     assert_eq!(
-        error(&[0, 3, 0, 0, 0, 0, 0, 1, 0xff, 0xff]),
-        FrameError::UnknownApi { api_key: 3 }
+        error(&[0, 2, 0, 0, 0, 0, 0, 1, 0xff, 0xff]),
+        FrameError::UnknownApi { api_key: 2 }
     );
     assert!(matches!(error(&[]), FrameError::Header(_)));
     assert!(matches!(error(&[0, 1, 0, 11, 0, 0]), FrameError::Header(error) if error.position == 4));

@@ -131,7 +131,7 @@ fn expected_api_keys() -> Json {
     };
     ApiKey::ALL
         .iter()
-        .filter(|api| **api != ApiKey::MetadataFetch)
+        .filter(|api| api.is_listed())
         .map(entry)
         .collect()
 }
@@ -153,6 +153,9 @@ const NOT_CANONICAL: &[&str] = &[
     "framing-113",
 ];
 
+/// Well-formed questions of an API that a controller does not serve.
+const NOT_SERVED: &[&str] = &["framing-067"];
+
 #[test]
 fn questions_come_back_and_exactly_the_closed_ones_are_refused() {
     let (mut same, mut refused) = (0, 0);
@@ -173,7 +176,7 @@ fn questions_come_back_and_exactly_the_closed_ones_are_refused() {
             }
             Ok(decoded) => {
                 assert!(
-                    line["outcome"] != "closed" || id.starts_with("fatal"),
+                    line["outcome"] != "closed" || id.starts_with("fatal") || NOT_SERVED.contains(&id),
                     "{id}: {:?}",
                     decoded.body
                 );
@@ -186,7 +189,7 @@ fn questions_come_back_and_exactly_the_closed_ones_are_refused() {
         }
     }
     assert_eq!(different, NOT_CANONICAL);
-    assert_eq!((same, refused), (944, 82));
+    assert_eq!((same, refused), (945, 81));
 }
 
 fn is_outside_range(line: &Json) -> bool {

@@ -23,6 +23,7 @@ mod end_quorum_epoch;
 mod fetch;
 mod fetch_snapshot;
 mod header;
+mod metadata;
 mod metadata_fetch;
 mod remove_raft_voter;
 mod sasl_authenticate;
@@ -70,6 +71,10 @@ pub use fetch_snapshot::{
     FetchSnapshotResponseTopic,
 };
 pub use header::{RequestHeader, ResponseHeader};
+pub use metadata::{
+    MetadataRequest, MetadataRequestTopic, MetadataResponse, MetadataResponseBroker,
+    MetadataResponsePartition, MetadataResponseTopic,
+};
 pub use metadata_fetch::{MetadataFetchRequest, MetadataFetchResponse, MetadataFetchResponseSnapshotId};
 pub use remove_raft_voter::{RemoveRaftVoterRequest, RemoveRaftVoterResponse};
 pub use sasl_authenticate::{SaslAuthenticateRequest, SaslAuthenticateResponse};

@@ -62,6 +62,7 @@ pub(crate) fn kinds() -> impl Iterator<Item = Kind> {
         ControllerRegistrationRequest ControllerRegistrationResponse SaslHandshakeRequest SaslHandshakeResponse
         SaslAuthenticateRequest SaslAuthenticateResponse UpdateFeaturesRequest UpdateFeaturesResponse
         UnregisterControllerRequest UnregisterControllerResponse MetadataFetchRequest MetadataFetchResponse
+        MetadataRequest MetadataResponse
     }
     .into_iter()
 }
