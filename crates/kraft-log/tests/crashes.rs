@@ -302,8 +302,8 @@ impl History {
         assert_eq!(found_live(&self.opened, &self.durable), self.durable);
     }
 
-    /// Crashes, reopens and compares; goes on from what was found.
-    fn crash(&mut self, unsynced: Unsynced, within: Option<u8>) {
+    /// Crashes, reopens and compares; goes on from what was found. Whether a round was under way.
+    fn crash(&mut self, unsynced: Unsynced, within: Option<u8>) -> bool {
         let mut maybe = None;
         if let Some(calls) = within {
             self.fs.arm(u64::from(calls), Fault::Io);
@@ -318,6 +318,7 @@ impl History {
         let image = FaultyFs::new(self.fs.inner().crash_image(unsynced));
         let opened = reopen(&image);
         let found = found(&opened);
+        let under_way = maybe.is_some();
         match maybe {
             // Nothing was under way: exactly what was reported is there.
             None => self.check_exact(&found),
@@ -326,6 +327,7 @@ impl History {
         self.fs = image;
         self.opened = opened;
         self.restart_from(found);
+        under_way
     }
 
     fn restart_from(&mut self, found: Model) {
@@ -429,7 +431,9 @@ impl History {
                 }
             }
             Step::Settle => self.settle(),
-            Step::Crash { unsynced, within } => self.crash(*unsynced, *within),
+            Step::Crash { unsynced, within } => {
+                self.crash(*unsynced, *within);
+            }
             Step::Close => self.close(),
         }
     }
@@ -471,4 +475,62 @@ proptest! {
         }
         history.crash(Unsynced::Lost, None);
     }
+}
+
+/// Crashes at every call of the file system while these steps are done, leaves what was not synced in many states, and
+/// goes on afterwards. Returns how many crashes there were.
+fn crash_everywhere(steps: &[Step]) -> usize {
+    let seeds = (0..22).map(|seed| Unsynced::Torn { seed });
+    let states: Vec<_> = [Unsynced::Lost, Unsynced::Kept]
+        .into_iter()
+        .chain(seeds)
+        .collect();
+    let mut points = 0;
+    for call in 0..=u8::MAX {
+        for unsynced in &states {
+            let mut history = History::new();
+            for step in steps {
+                history.run(step);
+            }
+            if !history.crash(*unsynced, Some(call)) {
+                return points;
+            }
+            points += 1;
+            history.append(&[100, 900], 0);
+            history.settle();
+            history.crash(Unsynced::Lost, None);
+        }
+    }
+    panic!("more calls than are counted");
+}
+
+#[test]
+fn a_crash_at_every_call_of_three_histories_loses_nothing() {
+    let append = |sizes: &[u16], next_epochs| Step::Append {
+        sizes: sizes.to_vec(),
+        next_epochs,
+    };
+    let appending: Vec<_> = (0..20)
+        .map(|n| append(&[400 + 90 * n, 30, 1200], u8::from(n % 5 == 4)))
+        .collect();
+    let truncating: Vec<_> = (0..3)
+        .flat_map(|n| {
+            [
+                append(&[900, 2500, 700, 3000], 2),
+                Step::Truncate { at: 60 * n + 10 },
+                append(&[50, 60], 0),
+            ]
+        })
+        .collect();
+    let snapshotting: Vec<_> = (0..3)
+        .flat_map(|n| {
+            [
+                append(&[900, 2500, 700], 1),
+                Step::Snapshot { ahead: n },
+                append(&[50, 2000], 0),
+            ]
+        })
+        .collect();
+    let points = [appending, truncating, snapshotting].map(|steps| crash_everywhere(&steps));
+    assert!(points.iter().sum::<usize>() >= 10_000, "{points:?}");
 }
