@@ -27,8 +27,9 @@
 //!
 //! # What it does not do
 //!
-//! It does not know what a message means, which error code to answer, or which version to choose. It does not read or
-//! write compressed records: a metadata quorum has none, and they are refused by name.
+//! It does not know what a message means, which version to choose, or which error code to answer to a request that it
+//! can read; for one that it cannot, see [`Refusal`]. It does not read or write compressed records: a metadata quorum
+//! has none, and they are refused by name.
 //!
 //! # Example
 //!
@@ -70,6 +71,7 @@ mod error;
 mod error_code;
 mod field;
 mod reader;
+mod refusal;
 mod schema;
 mod tags;
 mod value;
@@ -89,6 +91,7 @@ pub use error_code::ErrorCode;
 pub use field::{Field, Format};
 pub use kraft_wire_derive::Message;
 pub use reader::{DECODE_FACTOR, DECODE_SLACK, Reader, STRING_LENGTH_MAX};
+pub use refusal::Refusal;
 pub use schema::{Message, MessageKind, Request};
 pub use tags::UnknownTags;
 pub use value::Value;

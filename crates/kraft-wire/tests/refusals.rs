@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use kraft_wire::frame::{FrameError, decode_request_header};
 use kraft_wire::message::{ApiVersionsRequest, FetchSnapshotResponse, VoteRequest, VoteResponse};
-use kraft_wire::{DecodeError, DecodeErrorKind, Message};
+use kraft_wire::{ApiKey, DecodeError, DecodeErrorKind, ErrorCode, Message, Refusal};
 
 /// The largest number that a length can be, as a varint.
 const LARGEST: [u8; 5] = [0xff, 0xff, 0xff, 0xff, 0x07];
@@ -130,4 +130,41 @@ fn an_api_that_no_controller_has() {
     let frame = Bytes::from_static(&[0, 2, 0, 0, 0, 0, 0, 1, 0, 0]);
     let error = decode_request_header(frame).expect_err("not one of them");
     assert_eq!(error, FrameError::UnknownApi { api_key: 2 });
+}
+
+#[test]
+fn of_all_that_cannot_be_read_only_an_unknown_version_of_api_versions_is_answered() {
+    let answer = Refusal::Answer {
+        code: ErrorCode::UnsupportedVersion,
+        version: 0,
+    };
+    let kinds = [
+        DecodeErrorKind::UnexpectedEnd {
+            needed: 4,
+            remaining: 3,
+        },
+        DecodeErrorKind::LengthBeyondEnd {
+            length: 9,
+            remaining: 3,
+        },
+        DecodeErrorKind::CountBeyondEnd {
+            count: 9,
+            remaining: 3,
+        },
+        DecodeErrorKind::VarintTooLong { max_bytes: 5 },
+        DecodeErrorKind::StringTooLong { length: 40_000 },
+        DecodeErrorKind::UnexpectedNull,
+        DecodeErrorKind::BadPresence { marker: 2 },
+        DecodeErrorKind::TagNotInVersion { tag: 0, version: 0 },
+        DecodeErrorKind::UnsupportedVersion { version: 99 },
+        DecodeErrorKind::OutOfProportion,
+        DecodeErrorKind::TrailingBytes { remaining: 1 },
+    ];
+    for api in ApiKey::ALL {
+        for kind in kinds {
+            let is_answered = *api == ApiKey::ApiVersions && kind.name() == "UnsupportedVersion";
+            let expected = if is_answered { answer } else { Refusal::Close };
+            assert_eq!(Refusal::of(*api, kind), expected, "{api} {kind}");
+        }
+    }
 }

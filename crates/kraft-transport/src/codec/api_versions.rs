@@ -7,7 +7,7 @@ use kraft_core::{
     SupportedVersions,
     state_machine::{Feature, Features, HandledApi},
 };
-use kraft_wire::{ApiKey, EncodeError, ErrorCode, Message, message as m};
+use kraft_wire::{ApiKey, EncodeError, ErrorCode, Message, Refusal, message as m};
 
 /// Every API that the listener serves, by rising key.
 pub(crate) fn served(machine: Vec<HandledApi>) -> Vec<HandledApi> {
@@ -34,19 +34,10 @@ pub(crate) fn answer(
     features: Features,
     kraft_version: Feature,
 ) -> Option<Result<Bytes, EncodeError>> {
-    if !ApiKey::ApiVersions.versions().contains(&version) {
-        // Whoever sends a version that is not known reads the oldest form, and learns from it which one to send.
-        let own = apis.iter().filter(|api| api.key == ApiKey::ApiVersions.key());
-        return Some(
-            m::ApiVersionsResponse {
-                error_code: ErrorCode::UnsupportedVersion.code(),
-                api_keys: entries(own),
-                ..Default::default()
-            }
-            .to_bytes(0),
-        );
-    }
-    let request = m::ApiVersionsRequest::from_bytes(body, version).ok()?;
+    let request = match m::ApiVersionsRequest::from_bytes(body, version) {
+        Ok(request) => request,
+        Err(error) => return refused(Refusal::of(ApiKey::ApiVersions, error.kind), apis),
+    };
     let half_named = request.cluster_id.is_some() != (request.node_id != -1);
     let well_named = version < 3
         || (is_software_name(&request.client_software_name)
@@ -90,6 +81,20 @@ pub(crate) fn answer(
         }
         .to_bytes(version),
     )
+}
+
+/// Whoever is answered learns from our own range in which version to ask again.
+fn refused(refusal: Refusal, apis: &[HandledApi]) -> Option<Result<Bytes, EncodeError>> {
+    let Refusal::Answer { code, version } = refusal else {
+        return None;
+    };
+    let own = apis.iter().filter(|api| api.key == ApiKey::ApiVersions.key());
+    let response = m::ApiVersionsResponse {
+        error_code: code.code(),
+        api_keys: entries(own),
+        ..Default::default()
+    };
+    Some(response.to_bytes(version))
 }
 
 /// `kraft.version`, which consensus itself keeps.
@@ -151,5 +156,12 @@ mod tests {
             .expect("answered")
             .expect("encoded");
         assert_eq!(&body[..], &[0, 35, 0, 0, 0, 1, 0, 18, 0, 0, 0, 5]);
+    }
+
+    #[test]
+    fn a_body_that_cannot_be_read_is_not_answered() {
+        let level = kraft_version(SupportedVersions { min: 0, max: 1 }, 1);
+        let body = Bytes::from_static(&[9]);
+        assert!(answer(3, &body, &served(Vec::new()), Features::default(), level).is_none());
     }
 }

@@ -14,7 +14,7 @@ use crate::{
 use bytes::{Buf, Bytes};
 use kraft_core::{NodeId, ReplicaKey, StateMachine, state_machine::HandledApi};
 use kraft_wire::{
-    ApiKey, EncodeError, Message,
+    ApiKey, DecodeErrorKind, EncodeError, Message, Refusal,
     frame::decode_request_header,
     message::{self as m, RequestHeader},
 };
@@ -239,7 +239,8 @@ async fn answer<S: StateMachine>(
         .apis
         .iter()
         .any(|api| api.key == key && (api.min_version..=api.max_version).contains(&version));
-    if !served && api != ApiKey::ApiVersions {
+    let unknown = DecodeErrorKind::UnsupportedVersion { version };
+    if !served && Refusal::of(api, unknown) == Refusal::Close {
         return Err(CloseReason::NotServed { key, version });
     }
     if api == ApiKey::MetadataFetch {
