@@ -19,6 +19,8 @@ pub struct Theme {
     pub entries: u32,
     /// For entries without a scenario: number and the subject that they wait for.
     waiting: &'static [(u32, &'static str)],
+    /// Entries about the reference's own plumbing, which have no counterpart here: number and what they speak of.
+    foreign: &'static [(u32, &'static str)],
 }
 
 impl Theme {
@@ -28,6 +30,7 @@ impl Theme {
             about,
             entries,
             waiting: &[],
+            foreign: &[],
         }
     }
 
@@ -36,16 +39,28 @@ impl Theme {
         self
     }
 
+    const fn foreign(mut self, foreign: &'static [(u32, &'static str)]) -> Self {
+        self.foreign = foreign;
+        self
+    }
+
     /// The ids of the theme.
     pub fn ids(&self) -> impl Iterator<Item = String> + '_ {
         (1..=self.entries).map(|number| format!("{}-{number:03}", self.name))
     }
 
-    fn waits_for(&self, number: u32) -> Option<&'static str> {
-        self.waiting
-            .iter()
-            .find(|(waiting, _)| *waiting == number)
-            .map(|(_, subject)| *subject)
+    /// Why an entry has no scenario.
+    fn absence(&self, number: u32) -> String {
+        let subject = |list: &[(u32, &'static str)]| {
+            let mut entries = list.iter();
+            entries
+                .find(|(listed, _)| *listed == number)
+                .map(|(_, subject)| *subject)
+        };
+        if let Some(plumbing) = subject(self.foreign) {
+            return format!("is Java's own: {plumbing}");
+        }
+        format!("waits for {}", subject(self.waiting).unwrap_or("its turn"))
     }
 }
 
@@ -74,6 +89,10 @@ pub const THEMES: &[Theme] = &[
     Theme::new("CLUSTERAUTH", "Cluster id checks and cluster authorisation", 6),
     Theme::new("SHUTDOWN", "Shutdown", 4),
     Theme::new("SNAPSHOT", "Snapshot files, FetchSnapshot, createSnapshot", 31),
+    Theme::new("QSTATE", "Transitions between roles and what is stored", 63).foreign(&[(
+        12,
+        "a replica without an id, which only the reference's tools have",
+    )]),
     Theme::new("LOG", "Metadata log and record reading", 34),
     Theme::new("WIRE", "Message shapes by version", 13),
     Theme::new(
@@ -232,8 +251,7 @@ pub fn report(root: &Path) -> io::Result<String> {
                     );
                 }
                 (None, None) => {
-                    let subject = theme.waits_for(number).unwrap_or("its turn");
-                    line(&mut text, format_args!("- {id} waits for {subject}"));
+                    line(&mut text, format_args!("- {id} {}", theme.absence(number)));
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use kraft_core::{
     BatchInfo, ControlRecord, DiskOp, ElectionState, Epoch, Instant, LogEnd, LogOffsetMetadata, LogView,
-    Recovered, SnapshotId, Ticket,
+    Recovered, ReplicaKey, SnapshotId, Ticket,
 };
 use std::collections::{BTreeMap, VecDeque};
 
@@ -16,6 +16,15 @@ pub(crate) struct Directory {
     /// In the order of snapshots: epoch before offset.
     pub(crate) snapshots: BTreeMap<(Epoch, i64), Snapshot>,
     pub(crate) election: Option<ElectionState>,
+}
+
+/// What the file holds of an election state: below kraft.version 1 it has no place for the directory id of a vote.
+fn as_stored(election: &ElectionState) -> ElectionState {
+    let mut stored = election.clone();
+    if stored.kraft_version < 1 {
+        stored.voted = stored.voted.map(|vote| ReplicaKey::without_directory(vote.id));
+    }
+    stored
 }
 
 /// A snapshot: its size and its control records.
@@ -68,7 +77,7 @@ impl Directory {
                 self.start = snapshot.end_offset;
                 self.snapshots.retain(|known, _| *known == key(*snapshot));
             }
-            DiskOp::StoreElection(election) => self.election = Some(election.clone()),
+            DiskOp::StoreElection(election) => self.election = Some(as_stored(election)),
             DiskOp::StartEpoch { epoch, start } => {
                 self.epochs.retain(|known, at| known < epoch && *at < *start);
                 self.epochs.insert(*epoch, *start);
