@@ -1,6 +1,6 @@
 //! What can be wrong with a configuration.
 
-use super::java::SyntaxError;
+use kraft_log::java_properties::PropertiesError;
 use std::path::PathBuf;
 
 /// A setting that a node must not start with.
@@ -71,7 +71,7 @@ pub enum ReadError {
         /// The file.
         path: PathBuf,
         /// Where and why.
-        source: SyntaxError,
+        source: PropertiesError,
     },
     /// The file says something that a node must not start with.
     #[error("{}: {source}", path.display())]

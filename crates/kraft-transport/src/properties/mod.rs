@@ -35,7 +35,7 @@ mod storage;
 mod values;
 
 pub use error::{ConfigError, ReadError};
-pub use java::{Properties, SyntaxError};
+pub use java::Properties;
 pub use listener::Listener;
 pub use quorum::QuorumSettings;
 pub use server::{ServerConfig, local_host_name};
