@@ -442,6 +442,9 @@ fn configure(config: &mut Config, command: &Command) -> Result<(), CommandError>
     if let Some(bytes) = command.number("fetch-max-bytes")? {
         config.fetch_max_bytes = bytes;
     }
+    if let Some(bytes) = command.number("fetch-snapshot-max-bytes")? {
+        config.fetch_snapshot_max_bytes = bytes;
+    }
     if let Some(seed) = command.number("seed")? {
         config.seed = seed;
     }
