@@ -249,7 +249,7 @@ fn what_was_committed_is_there_after_a_restart() {
 }
 
 #[test]
-fn a_snapshot_carries_the_state_over_a_restart() {
+fn listener_010_a_snapshot_is_loaded_before_the_records_behind_it() {
     let fs = MemFs::new();
     let mut node = Node::open(&fs, &[(1, 9001)]);
     node.lead();
@@ -556,7 +556,7 @@ fn a_record_that_cannot_be_applied_ends_the_node() {
 }
 
 #[test]
-fn more_than_may_wait_is_refused_at_once() {
+fn append_002_more_than_may_wait_is_refused_at_once() {
     let mut node = Node::open_with(&MemFs::new(), &[(1, 9001)], |config| {
         config.proposal_bytes_max = 200
     });
@@ -602,27 +602,39 @@ fn snapshot_file() -> Bytes {
 fn follower(fs: &MemFs) -> Node {
     let mut node = Node::open(fs, &[(1, 9001), (2, 9002)]);
     node.engine.network_mut().takes = true;
-    let begin = PeerRequest::BeginQuorumEpoch {
-        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
-        voter: ReplicaKey::without_directory(NodeId(1)),
-        leader: NodeId(2),
-        epoch: Epoch(1),
-        endpoints: Endpoints::single(
-            "CONTROLLER",
-            Endpoint {
-                host: "127.0.0.1".to_owned(),
-                port: 9002,
-            },
-        ),
-    };
-    let body = encode_request(&Topic::default(), &begin, 1).expect("version 1 carries it");
-    let (command, _answer) = inbound(PeerApi::BeginQuorumEpoch, body);
-    node.turn([command]);
-    node.flush();
+    node.told_of_leader(1);
     node
 }
 
 impl Node {
+    /// Node 2 says that it leads.
+    fn told_of_leader(&mut self, epoch: i32) {
+        let begin = PeerRequest::BeginQuorumEpoch {
+            cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+            voter: ReplicaKey::without_directory(NodeId(1)),
+            leader: NodeId(2),
+            epoch: Epoch(epoch),
+            endpoints: Endpoints::single(
+                "CONTROLLER",
+                Endpoint {
+                    host: "127.0.0.1".to_owned(),
+                    port: 9002,
+                },
+            ),
+        };
+        let body = encode_request(&Topic::default(), &begin, 1).expect("version 1 carries it");
+        let (command, _answer) = inbound(PeerApi::BeginQuorumEpoch, body);
+        self.turn([command]);
+        self.flush();
+    }
+
+    /// What somebody who begins to watch now sees of leader and epoch.
+    fn watched(&self) -> (Option<NodeId>, Epoch) {
+        let state = self.engine.watch();
+        let state = state.borrow();
+        (state.leader, state.epoch)
+    }
+
     /// The request to node 2 that is waiting for an answer, after as much time as it takes.
     fn asked(&mut self, what: impl Fn(&PeerRequest) -> bool) -> RequestId {
         for _ in 0..1000 {
@@ -772,4 +784,91 @@ fn once_a_minute_old_snapshots_and_the_log_before_them_go() {
     node.flush();
     assert_eq!(node.engine.log().start(), newest.end_offset);
     assert_eq!(snapshot_files(&fs), [frozen_name(newest)]);
+}
+
+#[test]
+fn append_012_what_waits_for_one_turn_is_one_batch() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let base = node.engine.log().end().last_offset;
+    let (commands, answers): (Vec<_>, Vec<_>) = [1, 2, 3, 2, 1]
+        .map(|records| {
+            let (reply, answer) = oneshot::channel();
+            let command = Command::SubmitChange {
+                records: vec!["word".to_owned(); records],
+                expected_image: None,
+                reply,
+            };
+            (command, answer)
+        })
+        .into_iter()
+        .unzip();
+    node.turn(commands);
+    assert_eq!(node.engine.storage_mut().ops.len(), 1);
+    node.flush();
+    let last = answers.into_iter().map(|mut answer| {
+        let result = answer.try_recv().expect("answered").expect("committed");
+        result.last_offset - base
+    });
+    assert_eq!(last.collect::<Vec<_>>(), [0, 2, 5, 7, 8]);
+    let bytes = node.engine.log().recent_until(base, 1 << 20, base + 9);
+    let batches =
+        kraft_wire::batch::Batches::collect_all(bytes.expect("it is recent")).expect("whole batches");
+    assert_eq!(batches.len(), 1);
+    assert_eq!(
+        (batches[0].base_offset(), batches[0].last_offset()),
+        (base, base + 8)
+    );
+    assert_eq!(batches[0].header().max_timestamp, time(node.now_ms).wall_ms);
+}
+
+#[test]
+fn listener_007_who_watches_an_unattached_node_sees_the_epoch_and_then_the_leader() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001), (2, 9002)]);
+    let (command, _answer) = inbound(PeerApi::Vote, vote(&node, 7));
+    node.turn([command]);
+    node.flush();
+    assert_eq!(node.watched(), (None, Epoch(7)));
+    node.told_of_leader(7);
+    assert_eq!(node.watched(), (Some(NodeId(2)), Epoch(7)));
+}
+
+#[test]
+fn listener_008_who_begins_to_watch_a_follower_sees_leader_and_epoch() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001), (2, 9002)]);
+    node.told_of_leader(7);
+    assert_eq!(node.watched(), (Some(NodeId(2)), Epoch(7)));
+    assert!(!node.engine.watch().borrow().leading);
+}
+
+#[test]
+fn listener_009_a_resigned_node_does_not_lead() {
+    let fs = MemFs::new();
+    let mut node = Node::open(&fs, &[(1, 9001)]);
+    node.lead();
+    drop(node);
+
+    let mut node = Node::open(&fs, &[(1, 9001), (2, 9002)]);
+    node.turn([]);
+    node.flush();
+    let state = node.engine.watch();
+    assert_eq!(state.borrow().role, RoleName::Resigned);
+    assert!(!state.borrow().leading, "the state machine is not told to lead");
+    assert_eq!(state.borrow().high_watermark, None);
+}
+
+#[test]
+fn snapshot_001_the_latest_snapshot_is_known_if_there_is_one() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    assert_eq!(node.engine.log().latest_snapshot(), None);
+    let end = node.engine.log().end();
+    let (reply, mut written) = oneshot::channel();
+    node.turn([Command::TriggerSnapshot { reply }]);
+    assert_eq!(written.try_recv(), Ok(Ok(())));
+    let latest = SnapshotId {
+        end_offset: end.last_offset,
+        epoch: end.last_epoch,
+    };
+    assert_eq!(node.engine.log().latest_snapshot(), Some(latest));
 }

@@ -169,6 +169,23 @@ mod tests {
     }
 
     #[test]
+    fn append_018_a_batch_has_its_records_in_order_and_says_what_it_is() {
+        let values: Vec<Vec<u8>> = (0..5).map(|number| vec![number; 3]).collect();
+        let bytes = data_batch(&values, 57, Epoch(15), 1234).expect("a batch");
+        let batches = Batches::collect_all(bytes).expect("whole");
+        let [batch] = &batches[..] else {
+            panic!("one batch, not {}", batches.len());
+        };
+        assert!(!batch.is_control());
+        assert_eq!((batch.base_offset(), batch.last_offset()), (57, 61));
+        assert_eq!(batch.leader_epoch(), 15);
+        assert_eq!(batch.header().max_timestamp, 1234);
+        let read = batch.records().map(|record| record.expect("whole").value);
+        let read: Vec<Vec<u8>> = read.map(|value| value.expect("a value").to_vec()).collect();
+        assert_eq!(read, values);
+    }
+
+    #[test]
     fn what_is_cut_off_behind_whole_batches_is_left_out() {
         let mut bytes = batch(0);
         let whole = bytes.len();
