@@ -60,6 +60,16 @@ fn thirty() -> Vec<Vec<u8>> {
 }
 
 #[test]
+#[should_panic(expected = "voters are recorded from kraft.version 1 on")]
+fn snapshot_022_voters_below_kraft_version_1_are_refused() {
+    let voters_too_early = SnapshotHeader {
+        voters: Some(VoterSet::default()),
+        ..header()
+    };
+    writer(&MemFs::new(), &voters_too_early);
+}
+
+#[test]
 fn snapshot_023_a_frozen_snapshot_has_its_name_and_the_size_that_was_told() {
     let fs = MemFs::new();
     let size = written(&fs, &header(), &thirty());

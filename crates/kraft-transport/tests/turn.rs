@@ -872,3 +872,38 @@ fn snapshot_001_the_latest_snapshot_is_known_if_there_is_one() {
     };
     assert_eq!(node.engine.log().latest_snapshot(), Some(latest));
 }
+
+#[test]
+fn snapshot_030_only_a_snapshot_that_is_whole_becomes_the_latest() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let end = node.engine.log().end();
+    let snapshot = SnapshotId {
+        end_offset: end.last_offset,
+        epoch: end.last_epoch,
+    };
+    let (reply, mut written) = oneshot::channel();
+    let outcome = SnapshotOutcome::Failed {
+        reason: "the disk is full".to_owned(),
+    };
+    let now = time(node.now_ms);
+    let mut queue: VecDeque<_> = [
+        Command::TriggerSnapshot { reply },
+        Command::SnapshotWritten { snapshot, outcome },
+    ]
+    .map(|command| QueuedCommand {
+        command,
+        enqueued_at: now.mono,
+    })
+    .into();
+    node.engine.turn(&mut queue, now);
+    assert!(matches!(
+        written.try_recv().expect("answered"),
+        Err(RaftError::NoSnapshot { .. })
+    ));
+    assert_eq!(node.engine.log().latest_snapshot(), None);
+    // The disk of the test has written it all the same, and says so now.
+    let done: Vec<_> = node.engine.storage_mut().done.drain(..).collect();
+    node.turn(done);
+    assert_eq!(node.engine.log().latest_snapshot(), Some(snapshot));
+}
