@@ -92,6 +92,10 @@ pub const THEMES: &[Theme] = &[
         (20, SNAPSHOT_IDS),
         (21, SNAPSHOT_IDS),
         (26, "a writer that lives on after the freeze"),
+        (
+            29,
+            "a second name for files that are to be deleted, where here they are removed at once",
+        ),
     ]),
     Theme::new("QSTATE", "Transitions between roles and what is stored", 63).foreign(&[(
         12,
