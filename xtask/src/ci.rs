@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::part::{self, Outcome};
-use crate::{bench, footprint, fuzz, interop, policy, sim, workspace};
+use crate::{bench, footprint, fuzz, interop, model, policy, sim, workspace};
 
 pub(crate) fn run(only: &[String]) -> bool {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()));
@@ -39,6 +39,13 @@ const PARTS: &[(&str, Part)] = &[
     }),
     ("format of fuzz", |name| {
         cargo(name, &["fmt", "--check", "--manifest-path", "fuzz/Cargo.toml"], 2)
+    }),
+    ("format of model", |name| {
+        cargo(
+            name,
+            &["fmt", "--check", "--manifest-path", "model/Cargo.toml"],
+            2,
+        )
     }),
     ("policy", |name| {
         part::check(
@@ -84,6 +91,7 @@ const PARTS: &[(&str, Part)] = &[
     ("wire counts", bench::counts_part),
     ("release build", |name| cargo(name, &RELEASE_BUILD, 15)),
     ("simulation", sim::part),
+    ("model", model::part),
     ("footprint", |name| {
         part::check(
             name,

@@ -21,6 +21,7 @@ pub(crate) fn run() -> bool {
         part::command("format of probe", of("probe/Cargo.toml"), limit),
         part::command("format of bench", of("bench/Cargo.toml"), limit),
         part::command("format of fuzz", of("fuzz/Cargo.toml"), limit),
+        part::command("format of model", of("model/Cargo.toml"), limit),
     ];
     part::summarise(&outcomes)
 }

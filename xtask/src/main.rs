@@ -7,6 +7,7 @@ mod fix;
 mod footprint;
 mod fuzz;
 mod interop;
+mod model;
 mod part;
 mod policy;
 mod scenarios;
@@ -59,6 +60,12 @@ enum Command {
         #[arg(long)]
         rewrite: bool,
     },
+    /// Every state of the consensus core within bounds: a model check in a release build
+    Model {
+        /// Wider bounds, which take much longer
+        #[arg(long)]
+        large: bool,
+    },
     /// Seeded simulation of whole quorums in a release build
     Sim {
         /// How many seeds
@@ -78,6 +85,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => bench::run(&bench),
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Scenarios { words, rewrite } => scenarios::run(&words, rewrite),
+        Command::Model { large } => model::run(large),
         Command::Sim { seeds, first } => sim::run(first, seeds),
     };
     if passed {
