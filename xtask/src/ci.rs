@@ -89,7 +89,6 @@ const PARTS: &[(&str, Part)] = &[
     ("fuzz", fuzz::corpus_part),
     ("wire oracle", bench::oracle_part),
     ("wire counts", bench::counts_part),
-    ("release build", |name| cargo(name, &RELEASE_BUILD, 15)),
     ("simulation", sim::part),
     ("model", model::part),
     ("footprint", |name| {
@@ -117,7 +116,7 @@ const PARTS: &[(&str, Part)] = &[
 ];
 
 /// The program and the simulation together, so that the time of the simulation is its own.
-const RELEASE_BUILD: [&str; 9] = [
+pub(crate) const RELEASE_BUILD: [&str; 9] = [
     "build",
     "--locked",
     "--release",
