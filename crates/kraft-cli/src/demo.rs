@@ -18,13 +18,13 @@ use crate::local::{Load, Loaded, LocalError, LocalQuorum, contents_of};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  kraft demo\n  kraft demo --nodes 5 --rate 500 --dir /tmp/quorum")]
 pub(crate) struct Arguments {
-    /// How many nodes
+    /// How many nodes, from 3 to 9: fewer have no majority without their leader
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(3..=9))]
     nodes: u8,
     /// Where to put the directories; they stay there afterwards. Without it they are temporary
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Records a second
+    /// Records a second, from 1 to 100000; the demo fails where the machine is much slower
     #[arg(long, default_value_t = 200, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: u32,
 }
@@ -32,9 +32,11 @@ pub(crate) struct Arguments {
 /// A fact that did not hold.
 #[derive(Debug, Error)]
 enum DemoError {
-    #[error("the directory {} is not empty", .0.display())]
+    #[error("the directory {} is not empty: name another with --dir", .0.display())]
     NotEmpty(PathBuf),
-    #[error("only {acknowledged} records were acknowledged within {} s", .limit.as_secs())]
+    #[error("{}: {source}; name another with --dir", .path.display())]
+    Directory { path: PathBuf, source: io::Error },
+    #[error("only {acknowledged} records were acknowledged within {} s; a slow machine needs a lower --rate", .limit.as_secs())]
     TooFew { acknowledged: usize, limit: Duration },
     #[error("{missing} acknowledged records are not in the log of node {id}, among them number {first}")]
     Lost { id: i32, missing: usize, first: u64 },
@@ -278,8 +280,12 @@ impl Folder {
             Some(path) => std::path::absolute(path)?,
             None => std::env::temp_dir().join(format!("kraft-demo-{}", std::process::id())),
         };
-        std::fs::create_dir_all(&path)?;
-        if std::fs::read_dir(&path)?.next().is_some() {
+        let unusable = |source| DemoError::Directory {
+            path: path.clone(),
+            source,
+        };
+        std::fs::create_dir_all(&path).map_err(unusable)?;
+        if std::fs::read_dir(&path).map_err(unusable)?.next().is_some() {
             return Err(DemoError::NotEmpty(path).into());
         }
         Ok(Folder {

@@ -165,6 +165,16 @@ fn vectors(name: &str) -> std::path::PathBuf {
         .join(name)
 }
 
+#[test]
+fn the_example_of_the_help_is_a_frame() {
+    let help = lines(&kraft(&["--help"], &[]), 0);
+    let example = help
+        .iter()
+        .find_map(|line| line.trim().strip_prefix("kraft decode 0"));
+    let frame = format!("0{}", example.expect("an example with a frame"));
+    assert_eq!(lines(&kraft(&["--reencode", &frame], &[]), 0), [frame]);
+}
+
 fn kraft(arguments: &[&str], input: &[&str]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_kraft"))
         .arg("decode")

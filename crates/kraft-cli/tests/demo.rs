@@ -60,3 +60,20 @@ fn a_directory_that_holds_something_is_not_used() {
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(stderr.contains("is not empty"), "{stderr}");
 }
+
+#[test]
+fn a_directory_that_cannot_be_made_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a-file");
+    std::fs::write(&file, "").unwrap();
+    let inside = file.join("quorum");
+    let output = Command::new(KRAFT)
+        .arg("demo")
+        .arg("--dir")
+        .arg(&inside)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains(inside.to_str().unwrap()), "{stderr}");
+}

@@ -221,3 +221,16 @@ fn a_configuration_that_must_not_be_ignored() {
         node.assert_refused(&["server.properties", part]);
     }
 }
+
+#[test]
+fn an_override_without_a_value_is_wrong_usage() {
+    let node = Node::formatted();
+    let output = Command::new(KRAFT)
+        .args(["run", "--override", "node.id", "-c"])
+        .arg(node.config())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("KEY=VALUE"), "{stderr}");
+}

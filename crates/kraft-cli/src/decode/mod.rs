@@ -19,7 +19,7 @@ use response_of::ResponseOf;
 /// Show Kafka frames as JSON, one object a line
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  \
-    kraft decode 003c00020000000700076578616d706c6500000200\n  \
+    kraft decode 003c00020000000700076578616d706c650000020000\n  \
     kraft decode --response DescribeCluster:2 - < answers.hex\n\n\
     A frame is given without the four bytes of its length. Blanks and colons between hex digits are passed over. \
     From a pipe each line is one frame. A frame that is wrong gives an object with the reason and the position in the \

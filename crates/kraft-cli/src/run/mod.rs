@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "FILE")]
     config: PathBuf,
     /// A setting that goes before the one in the file
-    #[arg(long = "override", value_name = "KEY=VALUE")]
+    #[arg(long = "override", value_name = "KEY=VALUE", value_parser = setting)]
     overrides: Vec<String>,
 }
 
@@ -47,6 +47,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     name_unused_keys(&config);
     open_files::raise_limit();
     serve(&config, &directories, lock)
+}
+
+fn setting(text: &str) -> Result<String, &'static str> {
+    match text.split_once('=') {
+        Some(_) => Ok(text.to_owned()),
+        None => Err("not of the form KEY=VALUE"),
+    }
 }
 
 fn give_missing_ids(directories: &mut CheckedDirectories) -> Result<(), Box<dyn std::error::Error>> {

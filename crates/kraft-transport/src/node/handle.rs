@@ -72,8 +72,8 @@ impl<S: StateMachine> Handle<S> {
     /// `expected` is the image that the records were built on; `None` takes whatever there is.
     ///
     /// # Errors
-    /// [`RaftError::Unknown`] leaves open whether the change becomes committed; after every other one it is not, and
-    /// will not be.
+    /// [`RaftError::Unknown`] and [`RaftError::Stopped`] leave open whether the change becomes committed; after every
+    /// other one it is not, and will not be.
     pub async fn submit(
         &self,
         records: Vec<S::Record>,
@@ -101,7 +101,8 @@ impl<S: StateMachine> Handle<S> {
     /// Adds, removes or updates a voter. Works on the leader only.
     ///
     /// # Errors
-    /// [`RaftError::Open`] leaves open whether the change happens; after every other one nothing is written.
+    /// [`RaftError::Open`] and [`RaftError::Stopped`] leave open whether the change happens; after every other one
+    /// nothing is written.
     pub async fn reconfigure(&self, change: VoterChange) -> Result<ReconfigOutcome, RaftError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Command::Reconfigure { change, reply }, answer).await?

@@ -85,7 +85,10 @@ const OBEYED: &[&str] = &[
     "max.connections",
     "metadata.log.dir",
     "metadata.log.segment.bytes",
+    "metadata.log.segment.ms",
     "metadata.max.idle.interval.ms",
+    "metadata.max.retention.bytes",
+    "metadata.max.retention.ms",
     "min.insync.replicas",
     "node.id",
     "process.roles",
@@ -98,9 +101,6 @@ const WITHOUT_EFFECT: &[(&str, Kind)] = &[
     ("internal.metadata.delete.delay.millis", Kind::Text),
     ("metadata.log.max.record.bytes.between.snapshots", Kind::Text),
     ("metadata.log.max.snapshot.interval.ms", Kind::Text),
-    ("metadata.log.segment.ms", Kind::Text),
-    ("metadata.max.retention.bytes", Kind::Text),
-    ("metadata.max.retention.ms", Kind::Text),
     ("broker.heartbeat.interval.ms", Kind::Int(i32::MIN)),
     ("broker.session.timeout.ms", Kind::Int(i32::MIN)),
     ("connection.failed.authentication.delay.ms", Kind::Int(0)),
@@ -189,6 +189,16 @@ mod tests {
             unknown: vec!["controller.quorum.voterz".to_owned()],
         };
         assert_eq!(unused(&properties), Ok(expected));
+    }
+
+    /// What the log is told is not announced as a key without effect.
+    #[test]
+    fn ends_of_segments_and_retention_are_obeyed() {
+        let properties = Properties::parse(
+            b"metadata.log.segment.ms=1\nmetadata.max.retention.bytes=1\nmetadata.max.retention.ms=1",
+        )
+        .unwrap();
+        assert_eq!(unused(&properties), Ok(Unused::default()));
     }
 
     #[test]
