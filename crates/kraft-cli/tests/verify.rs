@@ -54,8 +54,23 @@ fn a_torn_tail_passes_and_is_shown() {
     let found = json(&output);
     assert_eq!(found["starts"], true);
     assert_eq!(found["repairs"][0]["action"], "cut");
+    assert_eq!(found["repairs"][0]["zeros"], false);
     assert_eq!(found["repairs"][0]["file"], path.display().to_string());
     assert_eq!(fs::metadata(&path).unwrap().len(), 8874 - 5, "nothing is changed");
+}
+
+#[test]
+fn space_behind_the_last_batch_is_no_torn_write() {
+    let folder = unpacked("small-killed");
+    let path = folder.path().join(SEGMENT);
+    let segment = OpenOptions::new().write(true).open(&path).unwrap();
+    segment.set_len(8874 + 100_000).unwrap();
+    let found = json(&verify(folder.path(), &["--json"]));
+    assert_eq!(found["repairs"][0]["action"], "cut");
+    assert_eq!(found["repairs"][0]["position"], 8874);
+    assert_eq!(found["repairs"][0]["zeros"], true);
+    let text = String::from_utf8(verify(folder.path(), &[]).stdout).unwrap();
+    assert!(text.contains("100000 bytes would be cut: zeros"), "{text}");
 }
 
 #[test]

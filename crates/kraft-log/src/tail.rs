@@ -172,7 +172,7 @@ fn has_zero_sector(file: &impl File, valid: ValidPart, end: u64) -> io::Result<b
 }
 
 /// The end of the last byte that is not zero, from `start` on.
-fn last_nonzero(file: &impl File, start: u64, len: u64) -> io::Result<Option<u64>> {
+pub(crate) fn last_nonzero(file: &impl File, start: u64, len: u64) -> io::Result<Option<u64>> {
     let mut buffer = vec![0; 64 * 1024];
     let zeros = vec![0; buffer.len()];
     let mut end = len;

@@ -4,9 +4,10 @@ use crate::{
     directory::{Contents, look},
     epoch_checkpoint,
     examine::{Examined, examine},
+    examined_segment::ExaminedSegment,
     names::log_file,
     open_error::{OpenError, unreadable},
-    partition_metadata,
+    partition_metadata, tail,
 };
 use kraft_core::{Epoch, SnapshotId};
 use kraft_fs::FileSystem;
@@ -91,14 +92,19 @@ impl Repair {
         }
     }
 
-    fn cut<F: FileSystem>(dir: &Path, examined: &Examined<F>) -> Option<Self> {
-        let last = examined.segments.last()?;
-        (last.len > last.end.position).then(|| Self::Cut {
-            path: dir.join(log_file(last.base)),
+    fn cut<F: FileSystem>(dir: &Path, examined: &Examined<F>) -> Result<Option<Self>, OpenError> {
+        let behind = |segment: &&ExaminedSegment<F>| segment.len > segment.end.position;
+        let Some(last) = examined.segments.last().filter(behind) else {
+            return Ok(None);
+        };
+        let path = dir.join(log_file(last.base));
+        let used = tail::last_nonzero(&last.file, last.end.position, last.len).map_err(unreadable(&path))?;
+        Ok(Some(Self::Cut {
+            path,
             position: last.end.position,
             bytes: last.len - last.end.position,
-            zeros: last.end.fault.is_none(),
-        })
+            zeros: used.is_none(),
+        }))
     }
 }
 
@@ -164,12 +170,16 @@ pub fn verify<F: FileSystem>(fs: &F, dir: &Path) -> Result<Verified, OpenError> 
             .or(latest.map(|id| id.epoch))
             .unwrap_or_default(),
         snapshot: latest,
-        repairs: repairs(dir, &contents, &examined),
+        repairs: repairs(dir, &contents, &examined)?,
         unneeded: older.filter_map(|id| damage(fs, dir, id)).collect(),
     })
 }
 
-fn repairs<F: FileSystem>(dir: &Path, contents: &Contents, examined: &Examined<F>) -> Vec<Repair> {
+fn repairs<F: FileSystem>(
+    dir: &Path,
+    contents: &Contents,
+    examined: &Examined<F>,
+) -> Result<Vec<Repair>, OpenError> {
     let remove = |name: &str, reason| Repair::Remove {
         path: dir.join(name),
         reason,
@@ -186,7 +196,7 @@ fn repairs<F: FileSystem>(dir: &Path, contents: &Contents, examined: &Examined<F
     repairs.extend(damaged.map(|id| Repair::SetAside {
         path: dir.join(frozen_name(*id)),
     }));
-    repairs.extend(Repair::cut(dir, examined));
+    repairs.extend(Repair::cut(dir, examined)?);
     let rebuild = |name| Repair::Rebuild { path: dir.join(name) };
     if contents.topic.is_none() {
         repairs.push(rebuild(partition_metadata::FILE_NAME));
@@ -194,7 +204,7 @@ fn repairs<F: FileSystem>(dir: &Path, contents: &Contents, examined: &Examined<F
     if contents.epochs.as_deref() != Some(examined.epochs.entries()) {
         repairs.push(rebuild(epoch_checkpoint::FILE_NAME));
     }
-    repairs
+    Ok(repairs)
 }
 
 fn damage<F: FileSystem>(fs: &F, dir: &Path, id: SnapshotId) -> Option<SnapshotReadError> {
