@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use crate::interop::{Failure, kraft};
 use crate::workspace;
 
-/// Measures a release build; returns the summary or what is too large.
+/// Measures a release build; returns the summary, or that it holds too much memory. The time is told and not judged: it
+/// is the machine's as much as ours.
 pub(crate) fn check() -> Result<String, String> {
     measure().map_err(|failure| failure.to_string())
 }
@@ -58,15 +59,11 @@ fn measure() -> Result<String, Failure> {
     times.sort();
     let time = times[ROUNDS / 2];
     let summary = format!(
-        "summary: {} ms from start to leader, {resident_kib} KiB resident when idle",
+        "summary: {} ms from start to leader (goal: 100), {resident_kib} KiB resident when idle",
         time.as_millis()
     );
-    if time > TIME_TO_LEADER_MAX || resident_kib > RESIDENT_KIB_MAX {
-        return Err(format!(
-            "{summary}; allowed are {} ms and {RESIDENT_KIB_MAX} KiB",
-            TIME_TO_LEADER_MAX.as_millis()
-        )
-        .into());
+    if resident_kib > RESIDENT_KIB_MAX {
+        return Err(format!("{summary}; allowed are {RESIDENT_KIB_MAX} KiB").into());
     }
     fs::remove_dir_all(&folder)?;
     Ok(summary)
@@ -143,5 +140,4 @@ fn led_epoch(state: &Path) -> i64 {
 
 const ROUNDS: usize = 5;
 const IDLE: Duration = Duration::from_secs(3);
-const TIME_TO_LEADER_MAX: Duration = Duration::from_millis(100);
 const RESIDENT_KIB_MAX: u64 = 16 * 1024;
