@@ -51,11 +51,13 @@ fn arguments() -> Result<Arguments, String> {
     Ok(arguments)
 }
 
-/// What is simulated under a seed: three voters, every fourth time five, and every fifth time an observer beside them.
+/// What is simulated under a seed: three voters, every fourth time five, and every fifth time an observer beside them. Every
+/// third time the nodes write snapshots by themselves, the more often the larger the seed is modulo seven.
 fn settings(seed: u64) -> Settings {
     Settings {
         voters: if seed % 4 == 3 { 5 } else { 3 },
         observers: u32::from(seed % 5 == 4),
+        snapshot_new_bytes: (seed % 3 == 1).then_some(8192 >> (seed % 7)),
         ..Settings::default()
     }
 }

@@ -34,6 +34,23 @@ fn quorums_survive_crashes_and_partitions() {
 }
 
 #[test]
+fn quorums_survive_with_snapshots_that_nodes_write_by_themselves() {
+    let mut loads = 0;
+    for seed in 0..4 {
+        // Nobody asks for a snapshot, and no checkpoint is there from the beginning.
+        let settings = Settings {
+            dynamic_voters: Some(false),
+            snapshot_every: None,
+            snapshot_new_bytes: Some(1024),
+            ..Settings::default()
+        };
+        let counts = run(seed, settings).unwrap_or_else(|failure| panic!("{failure}"));
+        loads += counts.loads;
+    }
+    assert!(loads > 6, "snapshots were loaded: {loads}");
+}
+
+#[test]
 fn a_lone_voter_survives_crashes() {
     let settings = Settings {
         voters: 1,

@@ -22,8 +22,7 @@
 //!
 //! # What it does not do
 //!
-//! It takes no decision of the protocol: those stand in kraft-core. It does not know what a record means. It does not
-//! decide when a snapshot is due ([`Handle::snapshot`] writes one when asked).
+//! It takes no decision of the protocol: those stand in kraft-core. It does not know what a record means.
 //!
 //! # Example
 //!

@@ -3,7 +3,7 @@
 mod common;
 
 use bytes::Bytes;
-use common::{Words, config};
+use common::{BEGIN, END, Words, config};
 use kraft_core::{
     Endpoint, Endpoints, Epoch, Event, Instant, LogView, NodeId, PeerRequest, ReplicaKey, RequestFault,
     RequestId, RoleName, SnapshotId, StateMachine, Ticket, Time,
@@ -18,8 +18,8 @@ use kraft_transport::{
     codec::{Topic, encode_request},
     storage::{perform_read, perform_snapshot},
 };
-use kraft_wire::{Message, message as m};
-use std::{collections::VecDeque, path::Path};
+use kraft_wire::{Message, batch::BatchBuilder, message as m};
+use std::{collections::VecDeque, path::Path, time::Duration};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 /// A disk whose log thread runs when the test says so, and whose reads are done on the spot.
@@ -28,6 +28,9 @@ struct Disk {
     reader: LogReader<MemFs>,
     ops: VecDeque<(Ticket, StorageOp)>,
     done: VecDeque<Command<Words>>,
+    /// Whether the snapshot thread is slow: what it is given waits.
+    slow: bool,
+    waiting: Vec<SnapshotJob>,
 }
 
 impl Storage for Disk {
@@ -41,6 +44,9 @@ impl Storage for Disk {
     }
 
     fn write_snapshot(&mut self, job: SnapshotJob) {
+        if self.slow {
+            return self.waiting.push(job);
+        }
         let snapshot = job.snapshot;
         let outcome: SnapshotOutcome = perform_snapshot(&self.reader, job);
         self.done
@@ -97,6 +103,8 @@ impl Node {
             reader: opened.reader,
             ops: VecDeque::new(),
             done: VecDeque::new(),
+            slow: false,
+            waiting: Vec::new(),
         };
         let mut settings = EngineConfig::new(config(1, voters));
         settings.stopwatch = || Instant(0);
@@ -906,4 +914,199 @@ fn snapshot_030_only_a_snapshot_that_is_whole_becomes_the_latest() {
     let done: Vec<_> = node.engine.storage_mut().done.drain(..).collect();
     node.turn(done);
     assert_eq!(node.engine.log().latest_snapshot(), Some(snapshot));
+}
+
+/// A node that leads alone and writes snapshots by itself after so many bytes, and after so much time.
+fn snapshotter(fs: &MemFs, new_bytes: u64, interval_ms: Option<u64>) -> Node {
+    let mut node = Node::open_with(fs, &[(1, 9001)], |config| {
+        config.snapshot_max_new_bytes = new_bytes;
+        config.snapshot_max_interval = interval_ms.map(Duration::from_millis);
+    });
+    node.lead();
+    assert_eq!(node.engine.log().latest_snapshot(), None);
+    node
+}
+
+impl Node {
+    fn commit(&mut self, word: &str) {
+        let (command, mut answer) = submit(word);
+        self.turn([command]);
+        self.flush();
+        answer.try_recv().expect("answered").expect("committed");
+    }
+
+    /// Where the latest snapshot ends.
+    fn snapshot_end(&self) -> Option<i64> {
+        let snapshot = self.engine.log().latest_snapshot();
+        snapshot.map(|snapshot| snapshot.end_offset)
+    }
+
+    fn end(&self) -> i64 {
+        self.engine.log().end().last_offset
+    }
+}
+
+#[test]
+fn enough_bytes_make_a_snapshot_and_are_counted_anew() {
+    let mut node = snapshotter(&MemFs::new(), 1000, None);
+    let word = "x".repeat(600);
+    node.commit(&word);
+    assert_eq!(node.snapshot_end(), None);
+    node.commit(&word);
+    assert_eq!(
+        node.snapshot_end(),
+        Some(node.end()),
+        "behind the batch that was too much"
+    );
+    let first = node.snapshot_end();
+    node.commit(&word);
+    assert_eq!(node.snapshot_end(), first);
+    node.commit(&word);
+    assert_eq!(node.snapshot_end(), Some(node.end()));
+}
+
+#[test]
+fn with_age_the_next_batch_makes_a_snapshot() {
+    let mut node = snapshotter(&MemFs::new(), u64::MAX, Some(5000));
+    let from = node.now_ms;
+    node.now_ms = from + 4000;
+    node.commit("young");
+    assert_eq!(node.snapshot_end(), None);
+    node.now_ms = from + 5000;
+    node.turn([]);
+    assert_eq!(node.snapshot_end(), None, "there is no timer");
+    node.commit("old");
+    let first = node.snapshot_end();
+    assert_eq!(first, Some(node.end()));
+    node.now_ms += 4999;
+    node.commit("young again");
+    assert_eq!(node.snapshot_end(), first);
+    node.now_ms += 1;
+    node.commit("old again");
+    assert_eq!(node.snapshot_end(), Some(node.end()));
+}
+
+#[test]
+fn without_an_interval_age_makes_no_snapshot() {
+    let mut node = snapshotter(&MemFs::new(), u64::MAX, None);
+    node.now_ms += 10 * 365 * 24 * 60 * 60 * 1000;
+    node.commit("late");
+    assert_eq!(node.snapshot_end(), None);
+}
+
+#[test]
+fn a_snapshot_that_is_due_waits_for_the_end_of_the_transaction() {
+    let mut node = snapshotter(&MemFs::new(), 1000, None);
+    node.commit(BEGIN);
+    for _ in 0..5 {
+        node.commit(&"x".repeat(600));
+        assert_eq!(node.snapshot_end(), None);
+    }
+    node.commit(END);
+    assert_eq!(
+        node.snapshot_end(),
+        Some(node.end()),
+        "the bytes were not forgotten"
+    );
+}
+
+#[test]
+fn one_snapshot_is_written_at_a_time_and_none_after_one_that_fails_before_it_is_due_again() {
+    let mut node = snapshotter(&MemFs::new(), 1000, None);
+    node.engine.storage_mut().slow = true;
+    let word = "x".repeat(1000);
+    node.commit(&word);
+    let job = node.engine.storage_mut().waiting.pop().expect("it is due");
+    assert_eq!(job.snapshot.end_offset, node.end());
+    node.commit(&word);
+    assert!(node.engine.storage_mut().waiting.is_empty(), "one at a time");
+    let outcome = SnapshotOutcome::Failed {
+        reason: "the disk is full".to_owned(),
+    };
+    let snapshot = job.snapshot;
+    node.turn([Command::SnapshotWritten { snapshot, outcome }]);
+    assert!(node.engine.storage_mut().waiting.is_empty(), "not before a batch");
+    node.commit("small");
+    let job = node
+        .engine
+        .storage_mut()
+        .waiting
+        .pop()
+        .expect("bytes were counted meanwhile");
+    assert_eq!(job.snapshot.end_offset, node.end());
+    let outcome = SnapshotOutcome::Failed {
+        reason: "the disk is full".to_owned(),
+    };
+    let snapshot = job.snapshot;
+    node.turn([Command::SnapshotWritten { snapshot, outcome }]);
+    node.commit("small");
+    assert!(node.engine.storage_mut().waiting.is_empty(), "not due again yet");
+    node.commit(&word);
+    assert_eq!(node.engine.storage_mut().waiting.len(), 1);
+}
+
+#[test]
+fn what_is_applied_again_after_a_start_makes_no_snapshot() {
+    let fs = MemFs::new();
+    let mut node = snapshotter(&fs, u64::MAX, None);
+    for _ in 0..5 {
+        node.commit(&"x".repeat(600));
+    }
+    drop(node);
+    let mut node = snapshotter(&fs.crash_image(kraft_fs::Unsynced::Lost), 1000, None);
+    assert_eq!(node.snapshot_end(), None, "it has only caught up");
+    node.commit(&"x".repeat(1000));
+    assert_eq!(node.snapshot_end(), Some(node.end()));
+}
+
+#[test]
+fn a_follower_writes_snapshots_as_a_leader_does() {
+    let fs = MemFs::new();
+    let mut node = Node::open_with(&fs, &[(1, 9001), (2, 9002)], |config| {
+        config.snapshot_max_new_bytes = 1000;
+    });
+    node.engine.network_mut().takes = true;
+    node.told_of_leader(1);
+    node.replicated(&["small"], 1);
+    assert_eq!(node.snapshot_end(), None, "it has caught up");
+    let long = "x".repeat(600);
+    node.replicated(&[&long], 2);
+    assert_eq!(node.snapshot_end(), None);
+    // Of two batches that come at once the high watermark covers one.
+    node.replicated(&[&long, &long], 3);
+    assert_eq!(node.snapshot_end(), Some(3), "only what is committed");
+    assert_eq!(node.end(), 4);
+    assert_eq!(node.engine.replica().role(), RoleName::Follower);
+}
+
+impl Node {
+    /// Node 2 answers the next Fetch with words, a batch each, and a high watermark.
+    fn replicated(&mut self, words: &[&str], high_watermark: i64) {
+        let request = self.asked(|body| matches!(body, PeerRequest::Fetch { .. }));
+        let mut records = Vec::new();
+        for (base, word) in (self.end()..).zip(words) {
+            let mut batch = BatchBuilder::data(1_700_000_000_000);
+            batch.push(word.as_bytes()).expect("it fits");
+            records.extend_from_slice(&batch.build(base, 1));
+        }
+        let mut partition = m::FetchResponsePartition {
+            high_watermark,
+            records: Some(records.into()),
+            ..Default::default()
+        };
+        partition.current_leader.leader_id = 2;
+        partition.current_leader.leader_epoch = 1;
+        let body = m::FetchResponse {
+            responses: vec![m::FetchResponseTopic {
+                topic_id: Topic::default().id,
+                partitions: vec![partition],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let body = body.to_bytes(17).expect("encoded");
+        self.turn([Command::FetchResponse(from_leader(request, 17, body))]);
+        self.flush();
+        self.flush();
+    }
 }

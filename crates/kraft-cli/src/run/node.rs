@@ -92,8 +92,11 @@ fn node_config(
     let endpoints = config.advertised_endpoints(&local_host_name(), |_| None);
     let mut core = config.core_config(directories.cluster_id().to_owned(), directory_id, endpoints, seed);
     core.shutdown_timeout = HAND_OVER_WITHIN;
+    let mut engine = EngineConfig::new(core);
+    engine.snapshot_max_new_bytes = config.metadata_log.snapshot_max_new_bytes;
+    engine.snapshot_max_interval = config.metadata_log.snapshot_max_interval;
     NodeConfig {
-        engine: EngineConfig::new(core),
+        engine,
         fs: RealFs,
         log_dir: config.metadata_log_dir.join(METADATA_PARTITION_DIR),
         log: LogOptions {

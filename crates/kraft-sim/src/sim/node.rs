@@ -30,6 +30,8 @@ pub(crate) struct Node<S: StateMachine> {
     pub(crate) id: NodeId,
     /// Whether it speaks only the versions from before KIP-853.
     pub(crate) is_old: bool,
+    /// After how many new bytes it writes a snapshot by itself, if not after Kafka's default.
+    snapshot_new_bytes: Option<u64>,
     config: Config,
     disk: MemFs,
     checkpoint_voters: Option<VoterSet>,
@@ -91,6 +93,7 @@ impl<S: StateMachine> Node<S> {
             disk: formatted(checkpoint_voters.as_ref(), &[]),
             checkpoint_voters,
             is_old,
+            snapshot_new_bytes: None,
             recorder: Recorder::default(),
             running: None,
             life: 0,
@@ -101,6 +104,11 @@ impl<S: StateMachine> Node<S> {
     /// Formats the disk anew, with records in the bootstrap checkpoint.
     pub(crate) fn format(&mut self, records: &[Vec<u8>]) {
         self.disk = formatted(self.checkpoint_voters.as_ref(), records);
+    }
+
+    /// Has the node write a snapshot by itself after so many bytes of new batches, from its next start on.
+    pub(crate) fn snapshot_after(&mut self, new_bytes: Option<u64>) {
+        self.snapshot_new_bytes = new_bytes;
     }
 
     pub(crate) fn is_up(&self) -> bool {
@@ -124,6 +132,9 @@ impl<S: StateMachine> Node<S> {
         let end = opened.index.end().last_offset;
         let mut config = EngineConfig::new(self.config.clone());
         config.stopwatch = || Instant(0);
+        if let Some(bytes) = self.snapshot_new_bytes {
+            config.snapshot_max_new_bytes = bytes;
+        }
         self.recorder = Recorder::default();
         self.appended.clear();
         let machine = Recorded::new(machine, self.recorder.clone());

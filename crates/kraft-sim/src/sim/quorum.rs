@@ -144,7 +144,9 @@ impl<S: StateMachine> Simulation<S> {
             .map(|id| {
                 let config = config(*id, &voters, dynamic, rng.next());
                 let is_old = !dynamic && settings.old_per_mille > 0 && rng.chance(settings.old_per_mille);
-                Node::new(*id, config, dynamic.then(|| voters.clone()), is_old)
+                let mut node = Node::new(*id, config, dynamic.then(|| voters.clone()), is_old);
+                node.snapshot_after(settings.snapshot_new_bytes);
+                node
             })
             .collect();
         Self {

@@ -28,6 +28,9 @@ pub struct Settings {
     pub partition_every: Option<Duration>,
     /// The mean time between two snapshots of any node; `None` for none.
     pub snapshot_every: Option<Duration>,
+    /// How many bytes of new batches have a node write a snapshot by itself; `None` for as many as Kafka's default, which
+    /// no run reaches.
+    pub snapshot_new_bytes: Option<u64>,
     /// How many of a thousand nodes have their first start later, with an empty disk.
     pub late_per_mille: u64,
     /// How many of a thousand nodes speak only the versions from before KIP-853, where the voters are static.
@@ -53,6 +56,7 @@ impl Default for Settings {
             down_max: Duration::from_secs(5),
             partition_every: Some(Duration::from_secs(3)),
             snapshot_every: Some(Duration::from_secs(4)),
+            snapshot_new_bytes: None,
             late_per_mille: 100,
             old_per_mille: 100,
             disk_max: Duration::from_millis(30),

@@ -131,7 +131,7 @@ where
                 return;
             };
             left = left.saturating_sub(bytes.len());
-            if !self.apply_batches(bytes) {
+            if !self.apply_batches(bytes, now) {
                 return;
             }
         }
@@ -158,7 +158,7 @@ where
             );
             return self.storage_failed(reason, now);
         }
-        self.apply_batches(bytes);
+        self.apply_batches(bytes, now);
     }
 
     /// The state machine starts anew from a snapshot.
@@ -180,6 +180,7 @@ where
         self.applied.timestamp_ms = timestamp_ms;
         self.applied.commit(snapshot.end_offset);
         self.publish_and_answer();
+        self.snapshots.restart(now.mono);
         if installed {
             self.snapshots.installed(snapshot);
             let control = contents.control;
@@ -195,7 +196,7 @@ where
     }
 
     /// Returns whether the state machine took them.
-    fn apply_batches(&mut self, bytes: Bytes) -> bool {
+    fn apply_batches(&mut self, bytes: Bytes, now: Time) -> bool {
         let began = (self.config.stopwatch)();
         for batch in Batches::new(bytes) {
             let taken = match batch {
@@ -213,6 +214,7 @@ where
         }
         self.publish_and_answer();
         self.applied.passed(began, (self.config.stopwatch)());
+        self.snapshot_if_due(now);
         true
     }
 
@@ -243,6 +245,7 @@ where
             timestamp_ms: batch.header().max_timestamp,
             values: &slices,
         })?;
+        self.snapshots.applied(batch.size());
         self.applied.next = batch.last_offset() + 1;
         self.applied.epoch = Epoch(batch.leader_epoch());
         self.applied.timestamp_ms = batch.header().max_timestamp;

@@ -5,6 +5,7 @@
 
 mod apply;
 mod batches;
+mod due;
 mod observe;
 mod payloads;
 mod perform;
@@ -52,6 +53,12 @@ pub struct EngineConfig {
     pub topic: Topic,
     /// How often the log thread is asked to remove what retention does not keep.
     pub clean_interval: Duration,
+    /// A snapshot is written once this many bytes of batches have been applied since the last one began, as
+    /// `metadata.log.max.record.bytes.between.snapshots` says.
+    pub snapshot_max_new_bytes: u64,
+    /// A snapshot is written with the first batch that is applied so long after the last one began, as
+    /// `metadata.log.max.snapshot.interval.ms` says; `None` for never.
+    pub snapshot_max_interval: Option<Duration>,
     /// The most bytes of proposals that may wait for their commit; more are refused with
     /// [`RaftError::Busy`](crate::RaftError::Busy).
     pub proposal_bytes_max: u64,
@@ -67,6 +74,8 @@ impl EngineConfig {
             core,
             topic: Topic::default(),
             clean_interval: Duration::from_secs(60),
+            snapshot_max_new_bytes: 20 * 1024 * 1024,
+            snapshot_max_interval: Some(Duration::from_secs(60 * 60)),
             proposal_bytes_max: 64 * 1024 * 1024,
             stopwatch: crate::clock::monotonic,
         }
@@ -156,7 +165,7 @@ where
             replies: Replies::default(),
             changes: Changes::default(),
             proposals: Proposals::default(),
-            snapshots: Snapshots::default(),
+            snapshots: Snapshots::new(now.mono),
             image,
             ended: None,
         };

@@ -1,29 +1,53 @@
 //! Snapshots that are installed, and snapshots that are written.
 
-use super::Engine;
+use super::{Engine, due::Due};
 use crate::{
     error::RaftError,
     network::Network,
     storage::{SnapshotJob, SnapshotOutcome, Storage},
 };
-use kraft_core::{LogView, SnapshotId, StateMachine, Ticket, Time};
+use kraft_core::{Instant, LogView, SnapshotId, StateMachine, Ticket, Time};
 use kraft_log::StorageOp;
 use kraft_snapshot::frozen_name;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
 
 /// Snapshots under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Snapshots {
     /// A fetched snapshot that replaces the log with this ticket, until it is loaded.
     installing: Option<(Ticket, SnapshotId)>,
     /// Whether it is being read.
     reading: bool,
+    /// When the next one is written without being asked for.
+    due: Due,
+    /// Whether the snapshot thread is writing one.
+    writing: bool,
     /// Those who wait for the snapshot that is being written.
     waiting: Vec<oneshot::Sender<Result<(), RaftError>>>,
 }
 
 impl Snapshots {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            installing: None,
+            reading: false,
+            due: Due::new(now),
+            writing: false,
+            waiting: Vec::new(),
+        }
+    }
+
+    /// A batch of this size is applied.
+    pub(super) fn applied(&mut self, bytes: usize) {
+        self.due.applied(bytes);
+    }
+
+    /// The state machine stands on a snapshot.
+    pub(super) fn restart(&mut self, now: Instant) {
+        self.due.restart(now);
+    }
+
     pub(super) fn installing(&mut self, ticket: Ticket, snapshot: SnapshotId) {
         self.installing = Some((ticket, snapshot));
         self.reading = false;
@@ -43,6 +67,16 @@ impl Snapshots {
             self.installing = None;
         }
     }
+}
+
+/// Why no snapshot is begun.
+enum NotBegun {
+    /// Nothing has been applied since the last one.
+    Exists,
+    /// Nothing has been applied at all.
+    Empty,
+    /// The state machine has none to give.
+    NotNow,
 }
 
 impl<S, L, N> Engine<S, L, N>
@@ -90,35 +124,71 @@ where
 
     /// Starts a snapshot of the state machine, or joins the one that is being written.
     pub(super) fn trigger_snapshot(&mut self, reply: oneshot::Sender<Result<(), RaftError>>, now: Time) {
-        if !self.snapshots.waiting.is_empty() {
+        if self.snapshots.writing {
             return self.snapshots.waiting.push(reply);
         }
+        let refusal = match self.begin_snapshot(now) {
+            Ok(()) => return self.snapshots.waiting.push(reply),
+            // Nothing has happened since.
+            Err(NotBegun::Exists) => Ok(()),
+            Err(NotBegun::Empty) => Err("nothing is committed"),
+            Err(NotBegun::NotNow) => Err("the state machine is in the middle of a transaction"),
+        };
+        // Callers that are gone learn nothing.
+        let _ = reply.send(refusal.map_err(|reason| RaftError::NoSnapshot {
+            reason: reason.to_owned(),
+        }));
+    }
+
+    /// Starts a snapshot if enough has been applied, or for long enough. Comes behind every pass over committed batches,
+    /// where Kafka looks, too: there is no timer.
+    pub(super) fn snapshot_if_due(&mut self, now: Time) {
+        let high_watermark = self.replica.high_watermark();
+        if high_watermark.is_some_and(|high_watermark| self.applied.next() >= high_watermark) {
+            self.snapshots.due.catch_up(now.mono);
+        }
+        let Some(reason) = self.snapshots.due.reason(&self.config, now.mono) else {
+            return;
+        };
+        // What stands below the log's beginning is about to be replaced.
+        let replaced = self.snapshots.is_installing() || self.applied.next() < self.index.start();
+        if self.snapshots.writing || replaced {
+            return;
+        }
+        match self.begin_snapshot(now) {
+            Ok(()) => info!(end_offset = self.applied.next(), ?reason, "writing a snapshot"),
+            Err(NotBegun::NotNow) => {
+                if self.snapshots.due.put_off() {
+                    let next = self.applied.next();
+                    info!(
+                        next,
+                        ?reason,
+                        "a snapshot is due and cannot be taken of this state"
+                    );
+                }
+            }
+            Err(NotBegun::Exists | NotBegun::Empty) => {}
+        }
+    }
+
+    fn begin_snapshot(&mut self, now: Time) -> Result<(), NotBegun> {
         let snapshot = SnapshotId {
             end_offset: self.applied.next(),
             epoch: self.applied.epoch(),
         };
         if self.index.latest_snapshot() == Some(snapshot) && snapshot != SnapshotId::BOOTSTRAP {
-            // Nothing has happened since. Callers that are gone learn nothing.
-            let _ = reply.send(Ok(()));
-            return;
+            return Err(NotBegun::Exists);
         }
-        let refuse = |reason: &str| {
-            Err(RaftError::NoSnapshot {
-                reason: reason.to_owned(),
-            })
-        };
         if snapshot.end_offset == 0 {
-            let _ = reply.send(refuse("nothing is committed"));
-            return;
+            return Err(NotBegun::Empty);
         }
-        let Some(values) = self.machine.snapshot() else {
-            let _ = reply.send(refuse("the state machine is in the middle of a transaction"));
-            return;
-        };
+        let values = self.machine.snapshot().ok_or(NotBegun::NotNow)?;
         let last = snapshot.end_offset - 1;
         let kraft_version = self.replica.kraft_version_at(last);
         let voters = self.replica.voters_at(last).filter(|_| kraft_version > 0);
-        self.snapshots.waiting.push(reply);
+        // Before the outcome is known: one that fails is not repeated with every batch.
+        self.snapshots.due.restart(now.mono);
+        self.snapshots.writing = true;
         self.storage.write_snapshot(SnapshotJob {
             snapshot,
             last_contained_timestamp_ms: self.applied.timestamp_ms(),
@@ -127,6 +197,7 @@ where
             voters: voters.cloned(),
             values: Box::new(values),
         });
+        Ok(())
     }
 
     pub(super) fn snapshot_written(&mut self, snapshot: SnapshotId, outcome: SnapshotOutcome) {
@@ -141,6 +212,7 @@ where
                 Err(RaftError::NoSnapshot { reason })
             }
         };
+        self.snapshots.writing = false;
         for reply in self.snapshots.waiting.drain(..) {
             let _ = reply.send(result.clone());
         }

@@ -84,6 +84,8 @@ const OBEYED: &[&str] = &[
     "log.dirs",
     "max.connections",
     "metadata.log.dir",
+    "metadata.log.max.record.bytes.between.snapshots",
+    "metadata.log.max.snapshot.interval.ms",
     "metadata.log.segment.bytes",
     "metadata.log.segment.ms",
     "metadata.max.idle.interval.ms",
@@ -99,8 +101,6 @@ const WITHOUT_EFFECT: &[(&str, Kind)] = &[
     // Typed and checked with the settings that they belong to; nothing asks for them.
     ("controller.quorum.append.linger.ms", Kind::Text),
     ("internal.metadata.delete.delay.millis", Kind::Text),
-    ("metadata.log.max.record.bytes.between.snapshots", Kind::Text),
-    ("metadata.log.max.snapshot.interval.ms", Kind::Text),
     ("broker.heartbeat.interval.ms", Kind::Int(i32::MIN)),
     ("broker.session.timeout.ms", Kind::Int(i32::MIN)),
     ("connection.failed.authentication.delay.ms", Kind::Int(0)),

@@ -11,6 +11,10 @@ use uuid::Uuid;
 /// What the state machine cannot apply.
 const POISON: &str = "poison";
 
+/// What begins a transaction, and what ends it.
+pub(crate) const BEGIN: &str = "begin";
+pub(crate) const END: &str = "end";
+
 /// Keeps every value that was committed, in order.
 #[derive(Debug, Clone)]
 pub(crate) struct Words {
@@ -128,6 +132,10 @@ impl StateMachine for Words {
     }
 
     fn snapshot(&self) -> Option<std::vec::IntoIter<Vec<u8>>> {
+        let mark = |word: &&String| *word == BEGIN || *word == END;
+        if self.words.iter().rfind(mark).is_some_and(|word| word == BEGIN) {
+            return None;
+        }
         let values: Vec<Vec<u8>> = self.words.iter().map(|word| word.clone().into_bytes()).collect();
         Some(values.into_iter())
     }
