@@ -13,7 +13,9 @@ use kraft_fs::{DirLock, FileSystem, RealFs};
 use kraft_log::directory_check::{CheckedDirectories, ConfiguredDirectories, check_directories};
 use kraft_transport::properties::ServerConfig;
 use tracing::{info, warn};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::{Outcome, clock, random};
 
@@ -67,13 +69,24 @@ fn give_missing_ids(directories: &mut CheckedDirectories) -> Result<(), Box<dyn 
 }
 
 fn start_logging() {
-    let filter = EnvFilter::try_from_env("KRAFT_LOG").unwrap_or_else(|_| EnvFilter::new("info"));
+    let asked = std::env::var("KRAFT_LOG").unwrap_or_else(|_| "info".to_owned());
+    let filter = asked.parse::<Targets>();
     let ansi = std::io::stderr().is_terminal();
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(ansi);
-    subscriber.init();
+    let default = || Targets::new().with_default(LevelFilter::INFO);
+    let wrong = filter.as_ref().err().map(ToString::to_string);
+    tracing_subscriber::registry()
+        .with(filter.unwrap_or_else(|_| default()))
+        .with(lines)
+        .init();
+    if let Some(reason) = wrong {
+        warn!(
+            KRAFT_LOG = asked,
+            reason, "not a filter; levels or target=level pairs are"
+        );
+    }
 }
 
 /// Kafka accepts such keys in silence. They are no fault, but a misspelt key is otherwise never found.
