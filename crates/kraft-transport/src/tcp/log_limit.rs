@@ -54,8 +54,8 @@ impl LogLimit {
     }
 }
 
-/// Enough to see what an attack looks like.
-const LINES_MAX: u32 = 50;
+/// Enough to name each connection of a burst, few enough to keep a flood from filling the disk.
+const LINES_MAX: u32 = 1_000;
 
 const WINDOW: Duration = Duration::from_secs(10);
 
