@@ -9,7 +9,6 @@ use crate::{
     control_state::ControlState,
     election_state::ElectionState,
     endpoints::Endpoint,
-    epoch_election::EpochElection,
     event::Event,
     handles::Ticket,
     ids::{Epoch, NodeId},
@@ -19,10 +18,7 @@ use crate::{
     parked_fetches::ParkedFetches,
     proposals::Proposals,
     rng::Rng,
-    role::{
-        Role, candidate::Candidate, follower::Follower, is_vote_for, resigned::Resigned,
-        unattached::Unattached,
-    },
+    role::{Role, candidate::Candidate, is_vote_for, resigned::Resigned, unattached::Unattached},
     time::Time,
     timer::Timer,
 };
@@ -131,23 +127,13 @@ impl Replica {
         }
         // One that was removed after its vote does not campaign any more; the vote stays its vote in this epoch.
         if self.is_voter() && voted.is_some_and(|voted| is_vote_for(&voted, &local)) {
-            let tally = EpochElection::new(self.voters().ids(), local.id);
+            let tally = self.new_tally();
             return Ok((epoch, Role::Candidate(Candidate { tally, election })));
         }
         if let Some(leader) = leader {
             let endpoints = self.voters().endpoints(leader);
             if !endpoints.is_empty() {
-                let follower = Follower {
-                    leader,
-                    endpoints,
-                    voted,
-                    fetch: self.fetch_timer(turn.mono()),
-                    update_voter: Timer::at(turn.mono().after(self.update_voter_period())),
-                    update_due: false,
-                    has_fetched: false,
-                    has_updated_leader: false,
-                    download: None,
-                };
+                let follower = self.new_follower(leader, endpoints, voted, turn.mono());
                 return Ok((epoch, Role::Follower(follower)));
             }
         }

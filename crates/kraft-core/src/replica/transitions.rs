@@ -13,6 +13,7 @@ use crate::{
         Role, RoleName, candidate::Candidate, follower::Follower, leader::Leader, prospective::Prospective,
         resigned::Resigned, unattached::Unattached,
     },
+    time::Instant,
     timer::Timer,
 };
 use alloc::{boxed::Box, collections::BTreeSet, format, vec, vec::Vec};
@@ -264,17 +265,7 @@ impl Replica {
         assert!(leader != self.config.local.id, "nobody follows itself");
         assert!(!endpoints.is_empty(), "a follower knows where its leader listens");
         let voted = if epoch == self.epoch { self.voted() } else { None };
-        let follower = Follower {
-            leader,
-            endpoints,
-            voted,
-            fetch: self.fetch_timer(turn.mono()),
-            update_voter: Timer::at(turn.mono().after(self.update_voter_period())),
-            update_due: false,
-            has_fetched: false,
-            has_updated_leader: false,
-            download: None,
-        };
+        let follower = self.new_follower(leader, endpoints, voted, turn.mono());
         self.connections.reset();
         self.switch(
             Role::Follower(follower),
@@ -330,7 +321,29 @@ impl Replica {
         self.store_election(turn);
     }
 
-    fn new_tally(&self) -> EpochElection {
+    /// A follower that has not heard from its leader yet, with all its timers ahead.
+    pub(super) fn new_follower(
+        &self,
+        leader: NodeId,
+        endpoints: Endpoints,
+        voted: Option<ReplicaKey>,
+        now: Instant,
+    ) -> Follower {
+        Follower {
+            leader,
+            endpoints,
+            voted,
+            fetch: self.fetch_timer(now),
+            update_voter: Timer::at(now.after(self.update_voter_period())),
+            update_due: false,
+            has_fetched: false,
+            has_updated_leader: false,
+            download: None,
+        }
+    }
+
+    /// An election in which only this replica has voted, for itself.
+    pub(super) fn new_tally(&self) -> EpochElection {
         EpochElection::new(self.voters().ids(), self.config.local.id)
     }
 
