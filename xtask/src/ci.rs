@@ -89,6 +89,7 @@ const PARTS: &[(&str, Part)] = &[
     ("fuzz", fuzz::corpus_part),
     ("wire oracle", bench::oracle_part),
     ("wire counts", bench::counts_part),
+    ("release build", release_build),
     ("simulation", sim::part),
     ("model", model::part),
     ("footprint", |name| {
@@ -115,18 +116,21 @@ const PARTS: &[(&str, Part)] = &[
     }),
 ];
 
-/// The program and the simulation together, so that the time of the simulation is its own.
-pub(crate) const RELEASE_BUILD: [&str; 9] = [
-    "build",
-    "--locked",
-    "--release",
-    "-p",
-    "kraft-cli",
-    "-p",
-    "kraft-sim",
-    "--bins",
-    "--examples",
-];
+/// The program and the simulation together, so that both share what they are made of.
+pub(crate) fn release_build(name: &'static str) -> Outcome {
+    let arguments = [
+        "build",
+        "--locked",
+        "--release",
+        "-p",
+        "kraft-cli",
+        "-p",
+        "kraft-sim",
+        "--bins",
+        "--examples",
+    ];
+    cargo(name, &arguments, 15)
+}
 
 fn cargo(name: &'static str, arguments: &[&str], minutes: u64) -> Outcome {
     part::command(
