@@ -8,12 +8,22 @@ mod fold;
 mod log;
 mod message;
 mod models;
+#[cfg(kraft_mutations)]
+mod mutations;
 mod node;
 mod world;
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(kraft_mutations)]
+    if std::env::args().any(|argument| argument == "--mutations") {
+        return if mutations::all_are_found() {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        };
+    }
     let large = std::env::args().any(|argument| argument == "--large");
     let mut passed = true;
     for model in models::all(large) {

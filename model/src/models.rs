@@ -5,8 +5,14 @@ use crate::{
     world::{Broken, Step, World},
 };
 use kraft_core::{Epoch, RoleName};
+#[cfg(kraft_mutations)]
+use stateright::HasDiscoveries;
 use stateright::{Checker, Model, Property};
-use std::{sync::Arc, time::Instant};
+use std::{
+    panic::{self, AssertUnwindSafe},
+    sync::Arc,
+    time::Instant,
+};
 
 /// Fewer states than this would show that a bound has become too narrow.
 const STATES_MIN: usize = 100_000;
@@ -73,7 +79,12 @@ impl Model for Bounds {
 
     fn next_state(&self, last: &World, step: Step) -> Option<World> {
         let mut next = last.clone();
-        next.take(step);
+        // What the core asserts of itself is a property like the others, with the steps that lead to it.
+        let taken = panic::catch_unwind(AssertUnwindSafe(|| next.take(step)));
+        if taken.is_err() {
+            next = last.clone();
+            next.broken = Some(Broken::Assertion);
+        }
         Some(next)
     }
 
@@ -86,6 +97,9 @@ impl Model for Bounds {
 
     fn properties(&self) -> Vec<Property<Self>> {
         let always = [
+            Property::always("assertions", |_: &Self, world: &World| {
+                world.broken != Some(Broken::Assertion)
+            }),
             Property::always("election safety", |_: &Self, world: &World| {
                 world.broken != Some(Broken::ElectionSafety)
             }),
@@ -93,6 +107,10 @@ impl Model for Bounds {
                 world.broken != Some(Broken::OneVote)
             }),
         ];
+        let always = always.into_iter().chain([Property::always(
+            "durable before visible",
+            |_: &Self, world: &World| world.broken != Some(Broken::DurableFirst),
+        )]);
         let sometimes = self
             .witnesses
             .iter()
@@ -101,14 +119,17 @@ impl Model for Bounds {
     }
 }
 
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}
+
 /// Searches a model to its end and says what was found.
 pub(crate) fn search(model: Bounds) -> bool {
     let started = Instant::now();
-    let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let name = model.name;
     let witnesses = model.witnesses;
     // Nothing limits the search but the model, so its end is the end of the model.
-    let checker = model.checker().threads(threads).spawn_bfs().join();
+    let checker = model.checker().threads(threads()).spawn_bfs().join();
     let states = checker.unique_state_count();
     println!(
         "summary: {name}: {states} states, {} generated, depth {}, {:.1} s",
@@ -138,4 +159,32 @@ pub(crate) fn search(model: Bounds) -> bool {
         println!("error: {name}: {states} states are fewer than {STATES_MIN}");
     }
     passed
+}
+
+/// What a search stopped at.
+#[cfg(kraft_mutations)]
+pub(crate) struct Finding {
+    pub(crate) model: &'static str,
+    pub(crate) property: &'static str,
+    pub(crate) states: usize,
+}
+
+/// Searches a model until a property does not hold, or until so many states have been generated.
+#[cfg(kraft_mutations)]
+pub(crate) fn find(mut model: Bounds, states_max: usize) -> Option<Finding> {
+    let name = model.name;
+    model.witnesses = &[];
+    let checker = model
+        .checker()
+        .threads(threads())
+        .finish_when(HasDiscoveries::AnyFailures)
+        .target_state_count(states_max)
+        .spawn_bfs()
+        .join();
+    let property = *checker.discoveries().keys().next()?;
+    Some(Finding {
+        model: name,
+        property,
+        states: checker.unique_state_count(),
+    })
 }

@@ -29,6 +29,10 @@ pub(crate) enum Broken {
     ElectionSafety,
     /// Two votes in one epoch.
     OneVote,
+    /// A message reveals what a crash would take away.
+    DurableFirst,
+    /// The core panicked.
+    Assertion,
 }
 
 #[derive(Clone, Debug)]
@@ -190,6 +194,10 @@ impl World {
     fn release(&mut self, place: usize) {
         let node = self.node(place);
         let up_to = node.durable_up_to;
+        let durable = &node.durable;
+        let epoch_on_disk = durable.election.as_ref().map_or(Epoch(0), |state| state.epoch);
+        let end_on_disk = durable.end;
+        let mut hasty = false;
         let (ready, held) = std::mem::take(&mut node.held)
             .into_iter()
             .partition(|action| match action {
@@ -202,6 +210,9 @@ impl World {
                 Action::Send {
                     request, to, body, ..
                 } => {
+                    if let PeerRequest::Vote { epoch, log_end, .. } = &body {
+                        hasty |= *epoch > epoch_on_disk || *log_end != end_on_disk;
+                    }
                     if let PeerRequest::Vote {
                         epoch,
                         pre_vote: false,
@@ -217,9 +228,17 @@ impl World {
                     let to = crate::message::place(to.id);
                     self.send(Message::new(place, to, request, Body::Request(body)));
                 }
-                Action::Reply { reply, answer, .. } => self.answer(place, reply, answer),
+                Action::Reply { reply, answer, .. } => {
+                    if let Answer::Vote { partition, .. } = &answer {
+                        hasty |= partition.epoch > epoch_on_disk;
+                    }
+                    self.answer(place, reply, answer);
+                }
                 _ => {}
             }
+        }
+        if hasty {
+            self.broken = Some(Broken::DurableFirst);
         }
     }
 

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::part::{self, Outcome};
-use crate::{bench, footprint, fuzz, interop, model, policy, sim, workspace};
+use crate::{bench, footprint, fuzz, interop, model, mutations, policy, sim, workspace};
 
 pub(crate) fn run(only: &[String]) -> bool {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()));
@@ -92,6 +92,7 @@ const PARTS: &[(&str, Part)] = &[
     ("release build", release_build),
     ("simulation", sim::part),
     ("model", model::part),
+    ("mutations", mutations::part),
     ("footprint", |name| {
         part::check(
             name,

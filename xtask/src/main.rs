@@ -8,6 +8,7 @@ mod footprint;
 mod fuzz;
 mod interop;
 mod model;
+mod mutations;
 mod part;
 mod policy;
 mod scenarios;
@@ -66,6 +67,8 @@ enum Command {
         #[arg(long)]
         large: bool,
     },
+    /// Mistakes made on purpose in a build of their own, each of which the model check or the simulation has to find
+    Mutations,
     /// Seeded simulation of whole quorums in a release build
     Sim {
         /// How many seeds
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Scenarios { words, rewrite } => scenarios::run(&words, rewrite),
         Command::Model { large } => model::run(large),
+        Command::Mutations => mutations::run(),
         Command::Sim { seeds, first } => sim::run(first, seeds),
     };
     if passed {

@@ -34,7 +34,7 @@ impl EpochElection {
 
     /// A majority has granted.
     pub(crate) fn is_granted(&self) -> bool {
-        self.count(Some(true)) >= self.majority()
+        self.count(Some(true)) >= self.majority() - usize::from(mutated!(MinorityElects))
     }
 
     /// No majority can grant any more.

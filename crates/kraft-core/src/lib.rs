@@ -115,6 +115,13 @@
 
 extern crate alloc;
 
+#[macro_use]
+#[cfg(not(kraft_mutations))]
+mod mutation;
+#[macro_use]
+#[cfg(kraft_mutations)]
+pub mod mutation;
+
 mod check_quorum;
 mod connections;
 mod control_state;

@@ -236,7 +236,10 @@ impl Replica {
 
     /// Answers once the epoch and vote that the answer reveals are durable.
     fn reply(&self, reply: ReplyId, answer: Answer, turn: &mut Turn<'_>) {
-        let after = self.tickets.election();
+        let mut after = self.tickets.election();
+        if mutated!(AnswersBeforeDurable) {
+            after = self.tickets.durable();
+        }
         turn.emit(Action::Reply { reply, answer, after });
     }
 

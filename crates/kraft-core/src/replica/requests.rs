@@ -66,7 +66,11 @@ impl Replica {
             log_end: turn.end,
             pre_vote,
         };
-        self.send_to_voter(voter, body, self.tickets.newest(), turn);
+        let mut after = self.tickets.newest();
+        if mutated!(AsksBeforeDurable) {
+            after = self.tickets.durable();
+        }
+        self.send_to_voter(voter, body, after, turn);
     }
 
     pub(super) fn send_begin_quorum_epoch(&mut self, voter: ReplicaKey, turn: &mut Turn<'_>) {

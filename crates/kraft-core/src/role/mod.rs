@@ -71,7 +71,7 @@ pub(crate) fn grants_vote(
     log_is_up_to_date: bool,
 ) -> bool {
     match voted {
-        Some(voted) => is_vote_for(voted, nominee),
+        Some(voted) => is_vote_for(voted, nominee) || mutated!(TwoVotes),
         None => !leader_known && log_is_up_to_date,
     }
 }

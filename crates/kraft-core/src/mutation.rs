@@ -1,0 +1,73 @@
+//! Mistakes made on purpose, one at a time, which show that the checks find mistakes.
+//!
+//! They exist only where the compiler is given `--cfg kraft_mutations`, and only `cargo xtask mutations` does that. One
+//! build holds all of them: [`choose`] says which one is made.
+
+/// Whether the named mistake is to be made. Without the cfg that is `false`, and nothing of it is left in the program.
+#[cfg(not(kraft_mutations))]
+macro_rules! mutated {
+    ($name:ident) => {
+        false
+    };
+}
+
+#[cfg(kraft_mutations)]
+macro_rules! mutated {
+    ($name:ident) => {
+        crate::mutation::Mutation::$name.is_chosen()
+    };
+}
+
+#[cfg(kraft_mutations)]
+pub use chosen::{Mutation, choose};
+
+#[cfg(kraft_mutations)]
+mod chosen {
+    use core::sync::atomic::{AtomicUsize, Ordering};
+
+    /// The place in [`Mutation::ALL`] of the one that is made.
+    static CHOSEN: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+    /// From now on the whole process makes this mistake, and no other.
+    pub fn choose(mutation: Option<Mutation>) {
+        let place = mutation.map_or(usize::MAX, |mutation| mutation as usize);
+        CHOSEN.store(place, Ordering::SeqCst);
+    }
+
+    macro_rules! mutations {
+        ($($name:ident: $what:literal,)*) => {
+            /// A mistake that can be made on purpose.
+            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+            pub enum Mutation {
+                $(#[doc = $what] $name,)*
+            }
+
+            impl Mutation {
+                /// All of them.
+                pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+                /// What goes wrong.
+                #[must_use]
+                pub fn what(self) -> &'static str {
+                    match self {
+                        $(Self::$name => $what,)*
+                    }
+                }
+            }
+        };
+    }
+
+    mutations! {
+        AnswersBeforeDurable: "an answer does not wait for the epoch and vote that it reveals",
+        AsksBeforeDurable: "a request for votes does not wait for the log and vote that it names",
+        TwoVotes: "a second vote is given in one epoch",
+        MinorityElects: "one vote less than a majority elects",
+    }
+
+    impl Mutation {
+        /// Whether this one is made.
+        pub(crate) fn is_chosen(self) -> bool {
+            CHOSEN.load(Ordering::Relaxed) == self as usize
+        }
+    }
+}
