@@ -425,3 +425,22 @@ pub enum Event {
         timeout: Duration,
     },
 }
+
+impl Event {
+    /// Whether a leader may write a batch of control records in the very step that takes this event: a voter set or a
+    /// kraft.version. Whoever has promised offsets to proposals offers those first.
+    ///
+    /// The batch that begins an epoch is not meant: nothing can be proposed before it.
+    #[must_use]
+    pub fn may_append_control(&self) -> bool {
+        matches!(
+            self,
+            Self::Reconfigure { .. }
+                | Self::UpgradeKRaftVersion { .. }
+                | Self::ReceiveAddRaftVoter { .. }
+                | Self::ReceiveRemoveRaftVoter { .. }
+                | Self::ReceiveUpdateRaftVoter { .. }
+                | Self::ReceiveApiVersionsResponse { .. }
+        )
+    }
+}

@@ -93,6 +93,7 @@ fn node_config(
     let mut core = config.core_config(directories.cluster_id().to_owned(), directory_id, endpoints, seed);
     core.shutdown_timeout = HAND_OVER_WITHIN;
     let mut engine = EngineConfig::new(core);
+    engine.append_linger = config.quorum.append_linger;
     engine.snapshot_max_new_bytes = config.metadata_log.snapshot_max_new_bytes;
     engine.snapshot_max_interval = config.metadata_log.snapshot_max_interval;
     NodeConfig {

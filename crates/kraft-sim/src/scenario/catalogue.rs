@@ -101,31 +101,11 @@ pub const THEMES: &[Theme] = &[
         12,
         "a replica without an id, which only the reference's tools have",
     )]),
-    Theme::new("APPEND", "Append and batching", 18).foreign(&[
-        (5, LINGER),
-        (6, LINGER),
-        (8, LINGER),
-        (9, "the batch that is open while it lingers"),
-        (10, LINGER),
-        (11, BUFFERS),
-        (13, "the lock between those who append and the one who drains"),
-        (
-            15,
-            "a check of what its callers build, which the types decide here",
-        ),
-        (16, BUFFERS),
-        (
-            17,
-            "a bound on waiting batches, where here their bytes are bounded (APPEND-002)",
-        ),
-    ]),
-    Theme::new("LISTENER", "Listener callbacks and readers", 14).foreign(&[
-        (4, SEVERAL_LISTENERS),
-        (11, SEVERAL_LISTENERS),
-        (12, "a listener that the deletion of the log does not wait for"),
-        (13, "the switch of its record reader between kinds of records"),
-        (14, "the batch reader over memory that its listeners are handed"),
-    ]),
+    Theme::new("APPEND", "Append and batching", 18).foreign(&[(
+        13,
+        "the lock between those who append and the one who drains, where here one thread does both",
+    )]),
+    Theme::new("LISTENER", "Listener callbacks and readers", 14),
     Theme::new("LOG", "Metadata log and record reading", 34),
     Theme::new("WIRE", "Message shapes by version", 13),
     Theme::new(
@@ -150,9 +130,6 @@ pub const THEMES: &[Theme] = &[
 ];
 
 const SNAPSHOT_IDS: &str = "snapshot ids that the caller chooses, where here they are what is applied";
-const LINGER: &str = "the linger time of batches, where here one turn's proposals make a batch";
-const BUFFERS: &str = "the pool of buffers that batches are written into";
-const SEVERAL_LISTENERS: &str = "listeners that come and go, where here is one state machine";
 
 const FULL_SIMULATION: &str = "the full simulation, with all invariants of the reference";
 

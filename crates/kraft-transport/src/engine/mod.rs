@@ -3,6 +3,7 @@
 //! It decides nothing about the protocol. It turns commands into events, hands them to the core, and performs the
 //! core's actions: those whose ticket is durable at once, the others when it is.
 
+mod accumulator;
 mod apply;
 mod batches;
 mod due;
@@ -59,6 +60,12 @@ pub struct EngineConfig {
     /// A snapshot is written with the first batch that is applied so long after the last one began, as
     /// `metadata.log.max.snapshot.interval.ms` says; `None` for never.
     pub snapshot_max_interval: Option<Duration>,
+    /// How long proposals gather before they are appended, as `controller.quorum.append.linger.ms` says. With 0, those of
+    /// one turn make a batch.
+    pub append_linger: Duration,
+    /// A batch that has grown to so many bytes by joining proposals is appended at once. A single proposal may be larger,
+    /// up to 8 MiB.
+    pub append_batch_bytes: u64,
     /// The most bytes of proposals that may wait for their commit; more are refused with
     /// [`RaftError::Busy`](crate::RaftError::Busy).
     pub proposal_bytes_max: u64,
@@ -76,6 +83,8 @@ impl EngineConfig {
             clean_interval: Duration::from_secs(60),
             snapshot_max_new_bytes: 20 * 1024 * 1024,
             snapshot_max_interval: Some(Duration::from_secs(60 * 60)),
+            append_linger: Duration::ZERO,
+            append_batch_bytes: 512 * 1024,
             proposal_bytes_max: 64 * 1024 * 1024,
             stopwatch: crate::clock::monotonic,
         }
@@ -233,6 +242,12 @@ where
     #[must_use]
     pub fn machine(&self) -> &S {
         &self.machine
+    }
+
+    /// Bytes of proposals that wait for their commit, appended or not.
+    #[must_use]
+    pub fn proposal_bytes(&self) -> u64 {
+        self.proposals.bytes()
     }
 
     /// How many requests and answers wait for the disk, for checkers.
@@ -432,6 +447,10 @@ where
 
     /// One event of the outside, and everything that follows from it inside.
     fn step(&mut self, event: Event, now: Time) {
+        if event.may_append_control() {
+            // What has gathered was promised the next offsets.
+            self.drain(now);
+        }
         self.events.push_back(event);
         self.step_consequences(now);
     }
@@ -464,7 +483,8 @@ where
             return Some(now.mono);
         }
         let poll = self.proposals.leading().and_then(|_| self.machine.next_poll());
-        let due = [self.replica.next_deadline(), poll, Some(self.clean_at)];
+        let linger = self.proposals.accumulator.due();
+        let due = [self.replica.next_deadline(), poll, linger, Some(self.clean_at)];
         due.into_iter().flatten().min()
     }
 

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// Bytes that the core has not decided about yet.
 #[derive(Debug)]
 pub(super) enum Payload {
-    /// The values of the records of one batch.
-    Values(Vec<Vec<u8>>),
+    /// The values of the records of one batch, and what they are stamped with.
+    Values { values: Vec<Vec<u8>>, timestamp_ms: i64 },
     /// Batches of a Fetch answer, each with its base offset.
     Batches(FetchedBatches),
     /// A piece of a snapshot.

@@ -172,7 +172,7 @@ where
                 base,
                 batches,
                 payload,
-            } => match self.append(base, batches, payload, now) {
+            } => match self.append(base, batches, payload) {
                 Ok(op) => op,
                 Err(reason) => return self.end(Err(NodeError::Contradiction { reason })),
             },
@@ -215,7 +215,6 @@ where
         base: i64,
         mut infos: Vec<BatchInfo>,
         payload: AppendPayload,
-        now: Time,
     ) -> Result<StorageOp, String> {
         let own = |infos: &mut Vec<BatchInfo>, encoded: Result<bytes::Bytes, kraft_wire::EncodeError>| {
             let bytes = encoded.map_err(|error| format!("a batch cannot be encoded: {error}"))?;
@@ -228,10 +227,13 @@ where
         let epoch = infos.first().map(|info| info.epoch).unwrap_or_default();
         let batches = match payload {
             AppendPayload::Proposal(id) => {
-                let Payload::Values(values) = self.payloads.take(id) else {
+                let Payload::Values { values, timestamp_ms } = self.payloads.take(id) else {
                     unreachable!("the payload of a proposal holds values");
                 };
-                own(&mut infos, batches::data_batch(&values, base, epoch, now.wall_ms))?
+                own(
+                    &mut infos,
+                    batches::data_batch(&values, base, epoch, timestamp_ms),
+                )?
             }
             AppendPayload::Fetched(id) => {
                 let Payload::Batches(fetched) = self.payloads.take(id) else {
@@ -242,10 +244,16 @@ where
             AppendPayload::Control {
                 records,
                 timestamp_ms,
-            } => own(
-                &mut infos,
-                batches::own_control_batch(&records, base, epoch, timestamp_ms),
-            )?,
+            } => {
+                assert!(
+                    self.proposals.accumulator.due().is_none(),
+                    "no proposal was promised the place of a control batch"
+                );
+                own(
+                    &mut infos,
+                    batches::own_control_batch(&records, base, epoch, timestamp_ms),
+                )?
+            }
         };
         Ok(StorageOp::Append { batches, infos })
     }
@@ -253,7 +261,7 @@ where
     fn take_chunk(&mut self, payload: PayloadId) -> bytes::Bytes {
         match self.payloads.take(payload) {
             Payload::Chunk(bytes) => bytes,
-            Payload::Values(_) | Payload::Batches(_) => {
+            Payload::Values { .. } | Payload::Batches(_) => {
                 unreachable!("the payload of a FetchSnapshot answer holds a piece of a snapshot")
             }
         }

@@ -1,6 +1,9 @@
 //! Changes on their way into the log: joined, appended, committed, applied, answered.
 
-use super::{Engine, batches, payloads::Payload};
+use super::{
+    Engine,
+    accumulator::{Accumulator, Open, Part},
+};
 use crate::{
     error::{RaftError, SubmitChangeResult},
     network::Network,
@@ -8,7 +11,7 @@ use crate::{
 };
 use bytes::Bytes;
 use kraft_core::{
-    Epoch, Event, ProposalOutcome, Refusal, ReplyId, StateMachine, Time,
+    Epoch, ProposalOutcome, Refusal, ReplyId, StateMachine, Time,
     state_machine::{Handled, NodeView, ProposeError, Provenance, RecordValues},
 };
 use std::{
@@ -47,7 +50,7 @@ impl Waiter {
         }
     }
 
-    fn fail(self, error: RaftError) {
+    pub(super) fn fail(self, error: RaftError) {
         match self {
             Self::Change(reply) => drop(reply.send(Err(error))),
             Self::Request { reply, failed, .. } => drop(reply.send(Bytes::from(failed))),
@@ -79,13 +82,6 @@ pub(super) enum Proposal<S: StateMachine> {
     },
 }
 
-/// One proposal within a batch.
-#[derive(Debug)]
-struct Part {
-    records: i64,
-    waiter: Waiter,
-}
-
 /// A batch that the core was asked to append.
 #[derive(Debug)]
 struct Batch {
@@ -106,6 +102,8 @@ struct Committed {
 /// All changes under way, and whether the state machine leads.
 pub(super) struct Proposals<S: StateMachine> {
     waiting: VecDeque<Proposal<S>>,
+    /// What is checked and not yet appended.
+    pub(super) accumulator: Accumulator,
     batches: BTreeMap<ReplyId, Batch>,
     /// By rising offset.
     committed: VecDeque<Committed>,
@@ -123,6 +121,7 @@ impl<S: StateMachine> Default for Proposals<S> {
     fn default() -> Self {
         Self {
             waiting: VecDeque::new(),
+            accumulator: Accumulator::default(),
             batches: BTreeMap::new(),
             committed: VecDeque::new(),
             bytes: 0,
@@ -157,9 +156,15 @@ impl<S: StateMachine> Proposals<S> {
         self.leading = Some(epoch);
     }
 
-    /// Returns whether the state machine led, and so has to be told.
+    /// What is not appended is void. Returns whether the state machine led, and so has to be told.
     pub(super) fn unlead(&mut self) -> bool {
         self.lead = None;
+        if let Some(open) = self.accumulator.take() {
+            self.release(open.bytes);
+            for part in open.parts {
+                part.waiter.fail(RaftError::Lost);
+            }
+        }
         self.leading.take().is_some()
     }
 
@@ -225,18 +230,47 @@ impl<S: StateMachine> Proposals<S> {
 
     fn take(&mut self, reply: ReplyId) -> Option<Batch> {
         let batch = self.batches.remove(&reply)?;
-        self.bytes -= batch.bytes;
+        self.release(batch.bytes);
         Some(batch)
     }
-}
 
-/// A batch that is being filled.
-struct Open {
-    values: RecordValues,
-    parts: Vec<Part>,
-    base: i64,
-    epoch: Epoch,
-    bytes: u64,
+    /// Bytes that wait for their commit, appended or not.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(super) fn reserve(&mut self, bytes: u64) {
+        self.bytes += bytes;
+    }
+
+    fn release(&mut self, bytes: u64) {
+        self.bytes -= bytes;
+    }
+
+    /// The core is asked to append a batch under this number.
+    pub(super) fn offered(&mut self, reply: ReplyId, open: Open) {
+        let Open {
+            parts,
+            base,
+            epoch,
+            bytes,
+            ..
+        } = open;
+        self.batches.insert(
+            reply,
+            Batch {
+                parts,
+                base,
+                epoch,
+                bytes,
+            },
+        );
+    }
+
+    /// The epoch of a batch that was refused although the state machine counts on it, if there was one.
+    pub(super) fn take_void(&mut self) -> Option<Epoch> {
+        self.void.take()
+    }
 }
 
 impl<S, L, N> Engine<S, L, N>
@@ -245,25 +279,18 @@ where
     L: Storage,
     N: Network,
 {
-    /// Proposes what has gathered in the turn, in as few batches as it fits into.
+    /// Takes what has gathered in the turn into the open batch, and appends that once its time has come.
     ///
     /// Nothing else happens between the first and the last of them, so the place of each in the log is known before
     /// the core is asked, and the state machine can check the next against it.
     pub(super) fn propose_waiting(&mut self, now: Time) {
-        let mut open = None;
         while let Some(proposal) = self.proposals.waiting.pop_front() {
             if let Some((values, waiter)) = self.prepare(proposal, now) {
-                open = self.join(open, values, waiter, now);
+                self.join(values, waiter, now);
             }
         }
-        self.close(open, now);
-    }
-
-    /// Records of the state machine's own, as one batch.
-    pub(super) fn propose_own(&mut self, values: RecordValues, now: Time) {
-        if !values.is_empty() {
-            let open = self.join(None, values, Waiter::Nobody, now);
-            self.close(open, now);
+        if self.proposals.accumulator.is_due(now.mono) {
+            self.drain(now);
         }
     }
 
@@ -350,93 +377,6 @@ where
         let (held, max) = (self.proposals.bytes, self.config.proposal_bytes_max);
         (held >= max).then_some(RaftError::Busy { held, max })
     }
-
-    fn join(&mut self, open: Option<Open>, values: RecordValues, waiter: Waiter, now: Time) -> Option<Open> {
-        let bytes: u64 = values.iter().map(|value| batches::record_bytes_max(value)).sum();
-        if bytes + batches::BATCH_OVERHEAD > batches::BATCH_BYTES_MAX.into() {
-            let max = batches::BATCH_BYTES_MAX;
-            waiter.fail(RaftError::TooLarge { max });
-            return open;
-        }
-        let mut open = match open {
-            Some(open) if open.bytes + bytes > JOINED_BYTES_MAX => {
-                self.close(Some(open), now);
-                None
-            }
-            open => open,
-        };
-        // Closing may have cost the leadership.
-        let Some(epoch) = self.proposals.leading else {
-            let error = RaftError::NotLeader {
-                leader: self.replica.leader(),
-                epoch: self.replica.epoch(),
-            };
-            waiter.fail(error);
-            return open;
-        };
-        let base = self.log_end();
-        let batch = open.get_or_insert_with(|| {
-            self.proposals.bytes += batches::BATCH_OVERHEAD;
-            Open {
-                values: Vec::new(),
-                parts: Vec::new(),
-                base,
-                epoch,
-                bytes: batches::BATCH_OVERHEAD,
-            }
-        });
-        let first = batch.base + count(&batch.values);
-        self.machine.appended(first, epoch, &values);
-        batch.bytes += bytes;
-        self.proposals.bytes += bytes;
-        batch.parts.push(Part {
-            records: count(&values),
-            waiter,
-        });
-        batch.values.extend(values);
-        open
-    }
-
-    /// Hands a filled batch to the core.
-    fn close(&mut self, open: Option<Open>, now: Time) {
-        let Some(open) = open else {
-            return;
-        };
-        let reply = self.replies.next_id();
-        let records =
-            u32::try_from(open.values.len()).expect("the records of 8 MiB are fewer than 4 billion");
-        let bytes = u32::try_from(open.bytes).expect("a batch is smaller than 8 MiB");
-        let payload = self.payloads.keep(Payload::Values(open.values));
-        self.proposals.batches.insert(
-            reply,
-            Batch {
-                parts: open.parts,
-                base: open.base,
-                epoch: open.epoch,
-                bytes: open.bytes,
-            },
-        );
-        let event = Event::Propose {
-            reply,
-            epoch: Some(open.epoch),
-            records,
-            bytes,
-            payload,
-        };
-        self.step(event, now);
-        if let Some(epoch) = self.proposals.void.take() {
-            // The state machine counts on records that are not in the log. Leading on would build on nothing.
-            self.payloads.discard(payload);
-            if self.proposals.unlead() {
-                self.machine.unlead();
-                self.step(Event::Resign { epoch }, now);
-            }
-        }
-    }
-}
-
-fn count(values: &[Vec<u8>]) -> i64 {
-    i64::try_from(values.len()).expect("a count of records in memory fits")
 }
 
 fn refused(error: ProposeError) -> RaftError {
@@ -460,6 +400,3 @@ fn refusal(reason: Refusal) -> RaftError {
         Refusal::ShuttingDown => RaftError::ShuttingDown,
     }
 }
-
-/// How large a batch may get by joining. A single proposal may be larger.
-const JOINED_BYTES_MAX: u64 = 512 * 1024;

@@ -66,6 +66,7 @@ const OBEYED: &[&str] = &[
     "broker.id",
     "connections.max.idle.ms",
     "controller.listener.names",
+    "controller.quorum.append.linger.ms",
     "controller.quorum.auto.join.enable",
     "controller.quorum.bootstrap.servers",
     "controller.quorum.election.backoff.max.ms",
@@ -98,8 +99,7 @@ const OBEYED: &[&str] = &[
 ];
 
 const WITHOUT_EFFECT: &[(&str, Kind)] = &[
-    // Typed and checked with the settings that they belong to; nothing asks for them.
-    ("controller.quorum.append.linger.ms", Kind::Text),
+    // Typed and checked with the settings that it belongs to; nothing asks for it.
     ("internal.metadata.delete.delay.millis", Kind::Text),
     ("broker.heartbeat.interval.ms", Kind::Int(i32::MIN)),
     ("broker.session.timeout.ms", Kind::Int(i32::MIN)),
@@ -191,11 +191,12 @@ mod tests {
         assert_eq!(unused(&properties), Ok(expected));
     }
 
-    /// What the log is told is not announced as a key without effect.
+    /// What log and engine are told is not announced as a key without effect.
     #[test]
-    fn ends_of_segments_and_retention_are_obeyed() {
+    fn linger_ends_of_segments_and_retention_are_obeyed() {
         let properties = Properties::parse(
-            b"metadata.log.segment.ms=1\nmetadata.max.retention.bytes=1\nmetadata.max.retention.ms=1",
+            b"metadata.log.segment.ms=1\nmetadata.max.retention.bytes=1\nmetadata.max.retention.ms=1\n\
+              controller.quorum.append.linger.ms=1",
         )
         .unwrap();
         assert_eq!(unused(&properties), Ok(Unused::default()));

@@ -22,7 +22,7 @@ pub struct QuorumSettings {
     pub fetch_timeout: Duration,
     /// `election.backoff.max.ms`.
     pub election_backoff_max: Duration,
-    /// `append.linger.ms`.
+    /// `append.linger.ms`; 0 unless it is set, where Kafka waits 25 ms.
     pub append_linger: Duration,
     /// `request.timeout.ms`.
     pub request_timeout: Duration,
@@ -45,7 +45,7 @@ impl QuorumSettings {
             election_timeout: values.int_millis("controller.quorum.election.timeout.ms", 1000)?,
             fetch_timeout: values.int_millis("controller.quorum.fetch.timeout.ms", 2000)?,
             election_backoff_max: values.int_millis("controller.quorum.election.backoff.max.ms", 1000)?,
-            append_linger: values.int_millis("controller.quorum.append.linger.ms", 25)?,
+            append_linger: values.int_millis("controller.quorum.append.linger.ms", 0)?,
             request_timeout: values.int_millis("controller.quorum.request.timeout.ms", 2000)?,
             retry_backoff: values.int_millis("controller.quorum.retry.backoff.ms", 20)?,
             fetch_max_bytes: values.int("controller.quorum.fetch.max.bytes", MIB, 1)?,

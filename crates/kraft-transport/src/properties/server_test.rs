@@ -60,7 +60,7 @@ fn a_minimal_file_has_kafkas_defaults() {
             election_timeout: Duration::from_millis(1000),
             fetch_timeout: Duration::from_millis(2000),
             election_backoff_max: Duration::from_millis(1000),
-            append_linger: Duration::from_millis(25),
+            append_linger: Duration::ZERO,
             request_timeout: Duration::from_millis(2000),
             retry_backoff: Duration::from_millis(20),
             fetch_max_bytes: 1_048_576,

@@ -1,0 +1,9 @@
+//! The engine's turn without a runtime: time is a number, the disk is memory, the log thread runs when it is told to.
+
+mod append;
+#[path = "../common/mod.rs"]
+mod common;
+mod harness;
+mod listener;
+mod snapshots;
+mod turns;
