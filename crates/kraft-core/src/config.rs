@@ -6,9 +6,10 @@ use crate::{
     endpoints::{Endpoint, Endpoints},
     ids::ReplicaKey,
     offsets::SnapshotId,
+    text::Text,
     voter_set::{SupportedVersions, VoterSet},
 };
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// The settings of a replica; the names answer to Kafka's `controller.quorum.*` keys.
@@ -17,11 +18,11 @@ pub struct Config {
     /// This replica. Its directory id is never absent.
     pub local: ReplicaKey,
     /// The id of the cluster, compared as a string.
-    pub cluster_id: String,
+    pub cluster_id: Text,
     /// The endpoints that this replica advertises.
     pub listeners: Endpoints,
     /// The name of the listener by which replicas talk to each other, the first of `controller.listener.names`.
-    pub default_listener: String,
+    pub default_listener: Text,
     /// `controller.quorum.voters`: in force while neither snapshot nor log names voters. No directory ids, levels 0..0.
     pub static_voters: VoterSet,
     /// `controller.quorum.bootstrap.servers`, in order; they get the node ids -2, -3, ….

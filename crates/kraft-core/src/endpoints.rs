@@ -1,5 +1,6 @@
 //! Where replicas listen.
 
+use crate::text::Text;
 use alloc::{collections::BTreeMap, string::String};
 use core::{
     cmp::Ordering,
@@ -10,7 +11,7 @@ use core::{
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     /// Host name or address text.
-    pub host: String,
+    pub host: Text,
     /// TCP port.
     pub port: u16,
 }
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn voterset_017_an_endpoint_is_looked_up_by_listener() {
-        let host = "localhost".to_string();
+        let host = "localhost".into();
         let endpoints = Endpoints::single("LISTENER", Endpoint { host, port: 9092 });
         assert_eq!(
             endpoints.of("LISTENER").map(Endpoint::to_string).as_deref(),
@@ -147,7 +148,7 @@ mod tests {
     #[test]
     fn what_a_jvm_cannot_read_may_not_be_recorded() {
         let one = |name: &str, host: &str| {
-            let host = host.to_string();
+            let host = host.into();
             Endpoints::single(name, Endpoint { host, port: 0 })
         };
         assert!(one("LISTENER", "localhost").may_be_recorded());
@@ -163,7 +164,7 @@ mod tests {
         }
         let mut many = Endpoints::empty();
         for place in 0..65 {
-            let host = "localhost".to_string();
+            let host = "localhost".into();
             many.insert(&alloc::format!("L{place}"), Endpoint { host, port: 1 });
         }
         assert!(!many.may_be_recorded());

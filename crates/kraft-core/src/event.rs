@@ -8,9 +8,10 @@ use crate::{
     ids::{Epoch, NodeId, ReplicaKey},
     offsets::{LogEnd, LogOffsetMetadata, SnapshotId},
     reconfig::VoterChange,
+    text::Text,
     voter_set::SupportedVersions,
 };
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 use core::time::Duration;
 use uuid::Uuid;
 
@@ -42,7 +43,7 @@ pub struct RequestContext {
     /// Where the answer goes.
     pub reply: ReplyId,
     /// The listener that it arrived on; answers name the leader's endpoint of this listener.
-    pub listener: String,
+    pub listener: Text,
     /// Which partition it speaks of.
     pub partition: PartitionMatch,
 }
@@ -113,7 +114,7 @@ pub enum Event {
         /// The peer that sent it: the candidate's key.
         from: ReplicaKey,
         /// The sender's cluster, absent when it names none.
-        cluster_id: Option<String>,
+        cluster_id: Option<Text>,
         /// The voter that the request is addressed to; -1 for anyone.
         voter_id: NodeId,
         /// The directory that the request is addressed to; nil for any.
@@ -145,7 +146,7 @@ pub enum Event {
         /// Reply, listener, partition.
         context: RequestContext,
         /// The sender's cluster.
-        cluster_id: Option<String>,
+        cluster_id: Option<Text>,
         /// The addressed voter; -1 for anyone.
         voter_id: NodeId,
         /// The addressed directory; nil for any.
@@ -171,7 +172,7 @@ pub enum Event {
         /// Reply, listener, partition.
         context: RequestContext,
         /// The sender's cluster.
-        cluster_id: Option<String>,
+        cluster_id: Option<Text>,
         /// Who resigned.
         leader_id: NodeId,
         /// The epoch that ends.
@@ -197,7 +198,7 @@ pub enum Event {
         /// The fetcher; its id may be negative.
         from: ReplicaKey,
         /// The sender's cluster.
-        cluster_id: Option<String>,
+        cluster_id: Option<Text>,
         /// The epoch that the fetcher believes in (`CurrentLeaderEpoch`).
         fetch_epoch: Epoch,
         /// The offset it wants next.
@@ -218,7 +219,7 @@ pub enum Event {
         /// The fetcher.
         from: ReplicaKey,
         /// The sender's cluster.
-        cluster_id: Option<String>,
+        cluster_id: Option<Text>,
         /// The epoch that the fetcher believes in.
         fetch_epoch: Epoch,
         /// Which snapshot.
@@ -284,7 +285,7 @@ pub enum Event {
         /// Reply and listener.
         context: RequestContext,
         /// The sender's cluster.
-        cluster_id: Option<String>,
+        cluster_id: Option<Text>,
         /// The epoch that the sender believes in.
         leader_epoch: Epoch,
         /// The voter, directory nil when the request has none.
@@ -308,7 +309,7 @@ pub enum Event {
         /// Reply and listener.
         context: RequestContext,
         /// The sender's cluster.
-        cluster_id: Option<String>,
+        cluster_id: Option<Text>,
         /// The new voter, directory nil when the request has none.
         voter: ReplicaKey,
         /// Its listeners.
@@ -321,7 +322,7 @@ pub enum Event {
         /// Reply and listener.
         context: RequestContext,
         /// The sender's cluster.
-        cluster_id: Option<String>,
+        cluster_id: Option<Text>,
         /// Which voter.
         voter: ReplicaKey,
     },

@@ -62,7 +62,6 @@ fn directory(id: Uuid) -> String {
 mod tests {
     use super::*;
     use crate::{endpoints::Endpoint, ids::NodeId};
-    use alloc::string::ToString;
 
     #[test]
     fn keys_and_endpoints_are_spelled_as_in_recorded_answers() {
@@ -71,7 +70,7 @@ mod tests {
             replica_key(&key),
             "ReplicaKey(id=66, directoryId=b3RoZXJkaXJlY3RvcnkwMA)"
         );
-        let host = "127.0.0.1".to_string();
+        let host = "127.0.0.1".into();
         let other = Endpoints::single("OTHER", Endpoint { host, port: 57123 });
         assert_eq!(
             endpoints(&other),

@@ -156,6 +156,7 @@ pub mod reconfig;
 pub mod replica;
 pub mod role;
 pub mod state_machine;
+pub mod text;
 pub mod time;
 pub mod voter_set;
 
@@ -181,5 +182,6 @@ pub use reconfig::{ChangeRefusal, ReconfigOutcome, UpgradeOutcome, VoterChange};
 pub use replica::Replica;
 pub use role::RoleName;
 pub use state_machine::StateMachine;
+pub use text::Text;
 pub use time::{Instant, Time};
 pub use voter_set::{SupportedVersions, VoterNode, VoterSet};

@@ -4,10 +4,11 @@ use crate::{
     answer::Answer,
     handles::ReplyId,
     ids::{Epoch, ReplicaKey},
+    text::Text,
     time::Instant,
     timer::earlier,
 };
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 
 /// A Fetch that may be answered later.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -15,7 +16,7 @@ pub(crate) struct ParkedFetch {
     /// Who waits.
     pub(crate) reply: ReplyId,
     /// The listener that the request arrived on.
-    pub(crate) listener: String,
+    pub(crate) listener: Text,
     /// Who fetches.
     pub(crate) from: ReplicaKey,
     /// In which epoch.
@@ -79,7 +80,7 @@ mod tests {
     fn fetch(reply: u64, offset: i64, until: u64) -> ParkedFetch {
         ParkedFetch {
             reply: ReplyId(reply),
-            listener: String::new(),
+            listener: Text::default(),
             from: ReplicaKey::without_directory(NodeId(1)),
             epoch: Epoch(1),
             offset,

@@ -4,9 +4,10 @@ use crate::{
     endpoints::Endpoints,
     ids::{Epoch, NodeId, ReplicaKey},
     offsets::{LogEnd, SnapshotId},
+    text::Text,
     voter_set::SupportedVersions,
 };
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 
 /// A request to a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -14,7 +15,7 @@ pub enum PeerRequest {
     /// Vote or pre-vote.
     Vote {
         /// Our cluster.
-        cluster_id: String,
+        cluster_id: Text,
         /// The voter that is asked.
         voter: ReplicaKey,
         /// The candidate: this replica.
@@ -29,7 +30,7 @@ pub enum PeerRequest {
     /// The announcement of a leader.
     BeginQuorumEpoch {
         /// Our cluster.
-        cluster_id: String,
+        cluster_id: Text,
         /// The voter that is told.
         voter: ReplicaKey,
         /// This replica.
@@ -42,7 +43,7 @@ pub enum PeerRequest {
     /// The resignation of a leader.
     EndQuorumEpoch {
         /// Our cluster.
-        cluster_id: String,
+        cluster_id: Text,
         /// This replica.
         leader: NodeId,
         /// The epoch that it gives up.
@@ -53,7 +54,7 @@ pub enum PeerRequest {
     /// Records, please.
     Fetch {
         /// Our cluster.
-        cluster_id: String,
+        cluster_id: Text,
         /// This replica.
         replica: ReplicaKey,
         /// The epoch it is in.
@@ -70,7 +71,7 @@ pub enum PeerRequest {
     /// A window of a snapshot, please.
     FetchSnapshot {
         /// Our cluster.
-        cluster_id: String,
+        cluster_id: Text,
         /// This replica.
         replica: ReplicaKey,
         /// The epoch it is in.
@@ -88,7 +89,7 @@ pub enum PeerRequest {
     /// `RequestFault::UnsupportedVersion`.
     AddRaftVoter {
         /// Our cluster.
-        cluster_id: String,
+        cluster_id: Text,
         /// How long this replica waits for the answer.
         timeout_ms: i32,
         /// This replica.
@@ -101,14 +102,14 @@ pub enum PeerRequest {
     /// An observer asks to remove the voter that it was under another directory id (auto-join).
     RemoveRaftVoter {
         /// Our cluster.
-        cluster_id: String,
+        cluster_id: Text,
         /// The voter that is no more.
         voter: ReplicaKey,
     },
     /// Our own endpoints and levels.
     UpdateRaftVoter {
         /// Our cluster.
-        cluster_id: String,
+        cluster_id: Text,
         /// The leader's epoch.
         epoch: Epoch,
         /// This replica.

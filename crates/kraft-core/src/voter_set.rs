@@ -180,7 +180,7 @@ mod tests {
             endpoints: Endpoints::single(
                 "CONTROLLER",
                 Endpoint {
-                    host: "localhost".to_string(),
+                    host: "localhost".into(),
                     port,
                 },
             ),

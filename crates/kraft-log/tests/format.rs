@@ -201,7 +201,7 @@ fn voters(ids: &[(i32, u128)]) -> InitialVoters {
         endpoints: Endpoints::single(
             "CONTROLLER",
             Endpoint {
-                host: "h".to_owned(),
+                host: "h".into(),
                 port: 9093,
             },
         ),

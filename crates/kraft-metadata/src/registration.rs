@@ -24,7 +24,7 @@ pub fn controller_registration_request(
 ) -> ControllerRegistrationRequest {
     let listener = |(name, endpoint): (&str, &kraft_core::Endpoint)| ControllerRegistrationRequestListener {
         name: name.to_owned(),
-        host: endpoint.host.clone(),
+        host: endpoint.host.to_string(),
         port: endpoint.port,
         security_protocol: PLAINTEXT,
         unknown_tags: UnknownTags::default(),

@@ -508,7 +508,7 @@ fn a_controller_registers_once_per_process() {
     let listeners = Endpoints::single(
         "CONTROLLER",
         Endpoint {
-            host: "c3".to_owned(),
+            host: "c3".into(),
             port: 9093,
         },
     );

@@ -82,7 +82,7 @@ fn voter_node(voter: &VotersRecordVoter) -> VoterNode {
     let mut endpoints = Endpoints::empty();
     for endpoint in &voter.endpoints {
         let address = Endpoint {
-            host: endpoint.host.clone(),
+            host: endpoint.host.as_str().into(),
             port: endpoint.port,
         };
         endpoints.insert(&endpoint.name, address);
@@ -100,7 +100,7 @@ fn voter_node(voter: &VotersRecordVoter) -> VoterNode {
 fn record_voter(voter: &VoterNode) -> VotersRecordVoter {
     let endpoint = |(name, address): (&str, &Endpoint)| VotersRecordEndpoint {
         name: name.to_owned(),
-        host: address.host.clone(),
+        host: address.host.to_string(),
         port: address.port,
         unknown_tags: UnknownTags::default(),
     };
@@ -129,7 +129,7 @@ mod tests {
             endpoints: Endpoints::single(
                 "CONTROLLER",
                 Endpoint {
-                    host: "localhost".to_owned(),
+                    host: "localhost".into(),
                     port: 9990,
                 },
             ),

@@ -145,7 +145,7 @@ fn the_worked_example() {
     mem.create_dir_all(&dir).unwrap();
     let directory = Uuid::from_u128(0x27c6_803d_c7cb_42dd_9baa_cd49_4ffa_cc81);
     let endpoint = Endpoint {
-        host: "localhost".to_owned(),
+        host: "localhost".into(),
         port: 9093,
     };
     let voter = VoterNode {

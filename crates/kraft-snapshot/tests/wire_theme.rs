@@ -7,7 +7,7 @@ use uuid::Uuid;
 #[test]
 fn wire_001_endpoints_to_and_from_the_voters_record() {
     let address = || Endpoint {
-        host: "localhost".to_owned(),
+        host: "localhost".into(),
         port: 9092,
     };
     let voters = |endpoints: Endpoints| -> VoterSet {

@@ -30,7 +30,7 @@ fn started(runtime: &Runtime) -> (Handle<Words>, TempDir, SocketAddr) {
         locks: Vec::new(),
         listeners: vec![ListenerConfig {
             name: "CONTROLLER".to_owned(),
-            host: "127.0.0.1".to_owned(),
+            host: "127.0.0.1".into(),
             port: 0,
             limits: Default::default(),
         }],

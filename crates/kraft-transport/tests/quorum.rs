@@ -105,7 +105,7 @@ fn node_config(id: i32, ports: &[(i32, u16)], dir: &Path) -> NodeConfig<RealFs> 
         locks: Vec::new(),
         listeners: vec![ListenerConfig {
             name: "CONTROLLER".to_owned(),
-            host: "127.0.0.1".to_owned(),
+            host: "127.0.0.1".into(),
             port,
             limits: Default::default(),
         }],

@@ -20,7 +20,7 @@ async fn start(fs: &FaultyFs<RealFs>, dir: &Path) -> Handle<Words> {
         locks: Vec::new(),
         listeners: vec![ListenerConfig {
             name: "CONTROLLER".to_owned(),
-            host: "127.0.0.1".to_owned(),
+            host: "127.0.0.1".into(),
             port: 0,
             limits: Default::default(),
         }],

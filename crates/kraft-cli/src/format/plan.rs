@@ -142,7 +142,7 @@ fn voters(founding: &Founding, config: &ServerConfig) -> Result<InitialVoters, P
             .expect("a controller has a listener");
         let host = advertised.host.clone().unwrap_or_else(|| "localhost".to_owned());
         let endpoint = Endpoint {
-            host,
+            host: host.into(),
             port: advertised.port,
         };
         let voter = voter_list::founder(config.node_id.0, random::uuid()?, &advertised.name, endpoint);

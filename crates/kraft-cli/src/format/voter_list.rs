@@ -80,7 +80,7 @@ fn parse_voter(entry: &str) -> Result<Voter, VoterListError> {
     Ok(Voter {
         id,
         endpoint: Endpoint {
-            host: host.to_owned(),
+            host: host.into(),
             port,
         },
         directory_id,
@@ -135,10 +135,7 @@ mod tests {
                 (voter.key.id.0, endpoint.host.clone(), endpoint.port)
             })
             .collect();
-        assert_eq!(
-            shown,
-            [(1, "localhost".to_owned(), 9093), (2, "::1".to_owned(), 9094)]
-        );
+        assert_eq!(shown, [(1, "localhost".into(), 9093), (2, "::1".into(), 9094)]);
     }
 
     /// The list as it would be typed, in the order of the ids.
@@ -204,7 +201,13 @@ mod tests {
                 let host = "localhost".to_owned();
                 let expected = VoterNode {
                     key: ReplicaKey::new(NodeId(id), uuid_text::parse(ID).unwrap()),
-                    endpoints: Endpoints::single(listener, Endpoint { host, port }),
+                    endpoints: Endpoints::single(
+                        listener,
+                        Endpoint {
+                            host: host.into(),
+                            port,
+                        },
+                    ),
                     kraft_versions: SupportedVersions { min: 0, max: 1 },
                 };
                 assert_eq!(*voter, expected);

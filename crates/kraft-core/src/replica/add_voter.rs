@@ -15,6 +15,7 @@ use crate::{
     pending_change::{PendingChange, Probe, Stage},
     reconfig::{ChangeRefusal, ReconfigOutcome},
     role::Role,
+    text::Text,
     voter_set::{SupportedVersions, VoterNode},
 };
 use alloc::format;
@@ -23,7 +24,7 @@ impl Replica {
     pub(super) fn handle_add_voter(
         &mut self,
         reply: ReplyId,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         voter: VoterNode,
         ack_when_committed: bool,
         turn: &mut Turn<'_>,
@@ -38,7 +39,7 @@ impl Replica {
     fn probe_new_voter(
         &mut self,
         reply: ReplyId,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         voter: VoterNode,
         ack_when_committed: bool,
         turn: &mut Turn<'_>,

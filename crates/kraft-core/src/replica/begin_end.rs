@@ -9,6 +9,7 @@ use crate::{
     ids::{Epoch, NodeId, ReplicaKey},
     role::Role,
     successor_backoff::successor_backoff,
+    text::Text,
     timer::Timer,
 };
 
@@ -23,7 +24,7 @@ impl Replica {
     pub(super) fn handle_begin_quorum_epoch(
         &mut self,
         context: &RequestContext,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         addressed_to: &ReplicaKey,
         announcement: Announcement,
         turn: &mut Turn<'_>,
@@ -43,7 +44,7 @@ impl Replica {
     pub(super) fn handle_end_quorum_epoch(
         &mut self,
         context: &RequestContext,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         announcement: Announcement,
         rank: SuccessorRank,
         turn: &mut Turn<'_>,
@@ -68,7 +69,7 @@ impl Replica {
         self.reply(context.reply, Answer::EndQuorumEpoch(partition), turn);
     }
 
-    fn refuse_announcement(&self, context: &RequestContext, cluster_id: Option<&str>) -> Option<ErrorCode> {
+    fn refuse_announcement(&self, context: &RequestContext, cluster_id: Option<&Text>) -> Option<ErrorCode> {
         if !self.is_same_cluster(cluster_id) {
             Some(ErrorCode::InconsistentClusterId)
         } else if context.partition != PartitionMatch::Metadata {

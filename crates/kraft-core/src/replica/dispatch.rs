@@ -39,7 +39,7 @@ impl Replica {
                     log_end: candidate_log_end,
                     pre_vote,
                 };
-                self.handle_vote(&context, cluster_id.as_deref(), &ballot, turn);
+                self.handle_vote(&context, cluster_id.as_ref(), &ballot, turn);
             }
             Event::ReceiveVoteResponse {
                 answer,
@@ -66,7 +66,7 @@ impl Replica {
                 };
                 self.handle_begin_quorum_epoch(
                     &context,
-                    cluster_id.as_deref(),
+                    cluster_id.as_ref(),
                     &addressed_to,
                     announcement,
                     turn,
@@ -94,7 +94,7 @@ impl Replica {
                 };
                 self.handle_end_quorum_epoch(
                     &context,
-                    cluster_id.as_deref(),
+                    cluster_id.as_ref(),
                     announcement,
                     successor_rank,
                     turn,
@@ -127,7 +127,7 @@ impl Replica {
                     max_wait_ms,
                     max_bytes,
                 };
-                self.handle_fetch(context, cluster_id.as_deref(), &fetch, turn);
+                self.handle_fetch(context, cluster_id.as_ref(), &fetch, turn);
             }
             Event::ReceiveFetchSnapshot {
                 context,
@@ -145,7 +145,7 @@ impl Replica {
                     position,
                     max_bytes,
                 };
-                self.handle_fetch_snapshot(&context, cluster_id.as_deref(), &request, turn);
+                self.handle_fetch_snapshot(&context, cluster_id.as_ref(), &request, turn);
             }
             Event::ReceiveFetchResponse {
                 mut answer,
@@ -202,7 +202,7 @@ impl Replica {
                     endpoints,
                     kraft_versions,
                 };
-                self.handle_update_voter(&context, cluster_id.as_deref(), leader_epoch, node, turn);
+                self.handle_update_voter(&context, cluster_id.as_ref(), leader_epoch, node, turn);
             }
             Event::ReceiveUpdateRaftVoterResponse {
                 answer,
@@ -223,19 +223,13 @@ impl Replica {
                     endpoints,
                     kraft_versions: SupportedVersions { min: 0, max: 0 },
                 };
-                self.handle_add_voter(
-                    context.reply,
-                    cluster_id.as_deref(),
-                    node,
-                    ack_when_committed,
-                    turn,
-                );
+                self.handle_add_voter(context.reply, cluster_id.as_ref(), node, ack_when_committed, turn);
             }
             Event::ReceiveRemoveRaftVoter {
                 context,
                 cluster_id,
                 voter,
-            } => self.handle_remove_voter(context.reply, cluster_id.as_deref(), &voter, turn),
+            } => self.handle_remove_voter(context.reply, cluster_id.as_ref(), &voter, turn),
             Event::ReceiveApiVersionsResponse {
                 request,
                 from: _,

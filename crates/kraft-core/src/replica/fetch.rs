@@ -9,6 +9,7 @@ use crate::{
     ids::{Epoch, ReplicaKey},
     parked_fetches::ParkedFetch,
     role::Role,
+    text::Text,
 };
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -37,7 +38,7 @@ impl Replica {
     pub(super) fn handle_fetch(
         &mut self,
         context: RequestContext,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         fetch: &FetchRequest,
         turn: &mut Turn<'_>,
     ) {

@@ -8,6 +8,7 @@ use crate::{
     ids::{Epoch, ReplicaKey},
     offsets::SnapshotId,
     role::Role,
+    text::Text,
 };
 
 /// What a fetcher asks for.
@@ -23,7 +24,7 @@ impl Replica {
     pub(super) fn handle_fetch_snapshot(
         &mut self,
         context: &RequestContext,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         request: &SnapshotRequest,
         turn: &mut Turn<'_>,
     ) {

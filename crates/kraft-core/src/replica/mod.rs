@@ -46,6 +46,7 @@ use crate::{
     proposals::Proposals,
     rng::Rng,
     role::{Role, RoleName},
+    text::Text,
     time::{Instant, Time},
     timer::{Timer, earlier},
     voter_set::{VoterNode, VoterSet},
@@ -277,8 +278,8 @@ impl Replica {
         }
     }
 
-    fn is_same_cluster(&self, cluster_id: Option<&str>) -> bool {
-        cluster_id.is_none_or(|id| id == self.config.cluster_id)
+    fn is_same_cluster(&self, cluster_id: Option<&Text>) -> bool {
+        cluster_id.is_none_or(|id| *id == self.config.cluster_id)
     }
 
     fn is_addressed(&self, key: &ReplicaKey) -> bool {

@@ -3,7 +3,7 @@
 use super::{Replica, turn::Turn, voter_change::ChangeName};
 use crate::{
     error_code::ErrorCode, handles::ReplyId, ids::ReplicaKey, kafka_text, reconfig::ChangeRefusal,
-    voter_set::VoterSet,
+    text::Text, voter_set::VoterSet,
 };
 use alloc::format;
 
@@ -11,7 +11,7 @@ impl Replica {
     pub(super) fn handle_remove_voter(
         &mut self,
         reply: ReplyId,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         voter: &ReplicaKey,
         turn: &mut Turn<'_>,
     ) {
@@ -27,7 +27,7 @@ impl Replica {
 
     fn voters_without(
         &self,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         voter: &ReplicaKey,
     ) -> Result<VoterSet, ChangeRefusal> {
         self.check_change_request(cluster_id, voter, ChangeName::Remove)?;

@@ -8,8 +8,8 @@ use crate::{
     ids::{NodeId, ReplicaKey},
     peer_request::PeerRequest,
     role::Role,
+    text::Text,
 };
-use alloc::string::String;
 
 impl Replica {
     /// Sends a request; its peer is busy from now on until it answers, fails or times out.
@@ -51,7 +51,7 @@ impl Replica {
             .map_or(ReplicaKey::without_directory(id), |voter| voter.key)
     }
 
-    pub(super) fn cluster_id(&self) -> String {
+    pub(super) fn cluster_id(&self) -> Text {
         self.config.cluster_id.clone()
     }
 

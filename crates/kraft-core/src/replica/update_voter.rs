@@ -7,6 +7,7 @@ use crate::{
     event::{AnswerContext, RequestContext},
     ids::Epoch,
     role::Role,
+    text::Text,
     timer::Timer,
     voter_set::VoterNode,
 };
@@ -69,7 +70,7 @@ impl Replica {
     pub(super) fn handle_update_voter(
         &mut self,
         context: &RequestContext,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         epoch: Epoch,
         node: VoterNode,
         turn: &mut Turn<'_>,

@@ -8,6 +8,7 @@ use crate::{
     ids::{Epoch, NodeId, ReplicaKey},
     offsets::LogEnd,
     role::{Role, grants_vote},
+    text::Text,
 };
 
 /// A request for a vote or pre-vote.
@@ -39,7 +40,7 @@ impl Replica {
     pub(super) fn handle_vote(
         &mut self,
         context: &RequestContext,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         ballot: &Ballot,
         turn: &mut Turn<'_>,
     ) {

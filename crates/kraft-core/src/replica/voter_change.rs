@@ -12,6 +12,7 @@ use crate::{
     pending_change::{PendingChange, Stage},
     reconfig::{ChangeRefusal, ReconfigOutcome, VoterChange},
     role::{Role, leader::Leader},
+    text::Text,
     voter_set::VoterSet,
 };
 use alloc::{format, string::String, vec};
@@ -70,14 +71,14 @@ impl Replica {
     /// The checks that do not depend on the state of the quorum: cluster, leadership, a complete key.
     pub(super) fn check_change_request(
         &self,
-        cluster_id: Option<&str>,
+        cluster_id: Option<&Text>,
         voter: &ReplicaKey,
         name: ChangeName,
     ) -> Result<(), ChangeRefusal> {
         if !self.is_same_cluster(cluster_id) {
             // An id may be as long as a frame.
             let given: String = cluster_id
-                .unwrap_or_default()
+                .map_or("", Text::as_str)
                 .chars()
                 .take(CLUSTER_ID_SHOWN_MAX)
                 .collect();

@@ -173,7 +173,7 @@ impl Default for Fetched {
 fn context(reply: u64) -> RequestContext {
     RequestContext {
         reply: ReplyId(reply),
-        listener: crate::settings::LISTENER.to_owned(),
+        listener: crate::settings::LISTENER.into(),
         partition: PartitionMatch::Metadata,
     }
 }

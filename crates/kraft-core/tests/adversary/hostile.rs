@@ -292,11 +292,11 @@ impl Victim {
         *self.random.pick(&[Uuid::nil(), Uuid::nil(), Uuid::max()])
     }
 
-    fn cluster(&mut self) -> Option<String> {
+    fn cluster(&mut self) -> Option<kraft_core::Text> {
         match self.random.below(12) {
-            0 => Some("another cluster".to_owned()),
-            1 => Some(String::new()),
-            2 => Some(crate::settings::CLUSTER.to_owned()),
+            0 => Some("another cluster".into()),
+            1 => Some(kraft_core::Text::default()),
+            2 => Some(crate::settings::CLUSTER.into()),
             _ => None,
         }
     }
@@ -349,7 +349,7 @@ impl Victim {
         self.waiting.insert(reply);
         RequestContext {
             reply,
-            listener: (*self.random.pick(&[LISTENER, "controller", "unknown", ""])).to_owned(),
+            listener: (*self.random.pick(&[LISTENER, "controller", "unknown", ""])).into(),
             partition: self.partition(),
         }
     }

@@ -11,7 +11,7 @@ use kraft_core::{
 pub(crate) fn request_event(reply: ReplyId, from: ReplicaKey, local: ReplicaKey, body: PeerRequest) -> Event {
     let context = RequestContext {
         reply,
-        listener: LISTENER.to_owned(),
+        listener: LISTENER.into(),
         partition: PartitionMatch::Metadata,
     };
     match body {

@@ -16,7 +16,7 @@ pub(crate) fn key(id: i32) -> ReplicaKey {
 
 pub(crate) fn endpoint(id: i32) -> Endpoint {
     Endpoint {
-        host: format!("host-{id}"),
+        host: format!("host-{id}").into(),
         port: 9093,
     }
 }
@@ -48,9 +48,9 @@ pub(crate) fn static_voters(ids: &[i32]) -> VoterSet {
 pub(crate) fn config(local: i32, voters: &[i32]) -> Config {
     Config {
         local: key(local),
-        cluster_id: CLUSTER.to_owned(),
+        cluster_id: CLUSTER.into(),
         listeners: endpoints(local),
-        default_listener: LISTENER.to_owned(),
+        default_listener: LISTENER.into(),
         static_voters: static_voters(voters),
         bootstrap_servers: Vec::new(),
         can_become_voter: true,

@@ -34,7 +34,7 @@ fn quorum(leads: bool) -> MetadataMachine {
     let mut values = bootstrap_records(MetadataVersion::LATEST_PRODUCTION, &[].into(), &[]).unwrap();
     for (id, port) in [(1, 37219), (2, 36107), (3, 53533)] {
         let endpoint = Endpoint {
-            host: "127.0.0.1".to_owned(),
+            host: "127.0.0.1".into(),
             port,
         };
         let request = controller_registration_request(

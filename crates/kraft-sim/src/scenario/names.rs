@@ -132,7 +132,7 @@ pub fn show_nodes(ids: &[NodeId]) -> String {
 #[must_use]
 pub fn endpoint(id: NodeId) -> Endpoint {
     Endpoint {
-        host: show_node(id).to_ascii_lowercase(),
+        host: show_node(id).to_ascii_lowercase().into(),
         port: PORT,
     }
 }
@@ -147,7 +147,7 @@ pub fn endpoints(id: NodeId) -> Endpoints {
 #[must_use]
 pub fn bootstrap_endpoint(number: usize) -> Endpoint {
     Endpoint {
-        host: format!("boot{number}"),
+        host: format!("boot{number}").into(),
         port: PORT,
     }
 }

@@ -384,9 +384,9 @@ fn default_config() -> Config {
     let local = NodeId(0);
     Config {
         local: names::key("L@l").expect("a name"),
-        cluster_id: "cluster".to_owned(),
+        cluster_id: "cluster".into(),
         listeners: names::endpoints(local),
-        default_listener: names::LISTENER.to_owned(),
+        default_listener: names::LISTENER.into(),
         static_voters: VoterSet::default(),
         bootstrap_servers: Vec::new(),
         can_become_voter: true,

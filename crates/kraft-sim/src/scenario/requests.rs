@@ -8,7 +8,7 @@ use super::{
 };
 use kraft_core::{
     Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplicaKey, ReplyId,
-    RequestContext, SuccessorRank, SupportedVersions, VoterChange, VoterNode,
+    RequestContext, SuccessorRank, SupportedVersions, Text, VoterChange, VoterNode,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -93,16 +93,16 @@ fn context(command: &Command, stage: &mut Stage) -> Result<RequestContext, Comma
     };
     Ok(RequestContext {
         reply: stage.next_reply(),
-        listener: command.text("listener").unwrap_or(names::LISTENER).to_owned(),
+        listener: command.text("listener").unwrap_or(names::LISTENER).into(),
         partition,
     })
 }
 
-fn cluster_id(command: &Command, stage: &Stage) -> Option<String> {
+fn cluster_id(command: &Command, stage: &Stage) -> Option<Text> {
     match command.text("cluster") {
         None => Some(stage.config().cluster_id.clone()),
         Some("none") => None,
-        Some(other) => Some(other.to_owned()),
+        Some(other) => Some(other.into()),
     }
 }
 

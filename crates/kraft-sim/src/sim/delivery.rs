@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{checker::Violation, scenario::names};
 use bytes::Bytes;
-use kraft_core::{Instant, NodeId, ReplicaKey, RequestFault, StateMachine};
+use kraft_core::{Instant, NodeId, ReplicaKey, RequestFault, StateMachine, Text};
 use kraft_transport::{
     Command, Inbound, OutboundRequest, PeerApi,
     codec::{Topic, encode_request},
@@ -208,6 +208,6 @@ fn granted(body: &Bytes, version: i16) -> Bytes {
     response.to_bytes(version).expect("what was read can be written")
 }
 
-fn host(id: NodeId) -> String {
+fn host(id: NodeId) -> Text {
     names::endpoint(id).host
 }

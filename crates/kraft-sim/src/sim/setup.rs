@@ -25,9 +25,9 @@ pub(super) fn voter(id: NodeId, dynamic: bool) -> VoterNode {
 pub(super) fn config(id: NodeId, voters: &VoterSet, dynamic: bool, seed: u64) -> Config {
     Config {
         local: names::own_key(id),
-        cluster_id: "simulated".to_owned(),
+        cluster_id: "simulated".into(),
         listeners: Endpoints::single(LISTENER, names::endpoint(id)),
-        default_listener: LISTENER.to_owned(),
+        default_listener: LISTENER.into(),
         static_voters: if dynamic {
             VoterSet::default()
         } else {

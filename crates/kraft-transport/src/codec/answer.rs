@@ -38,7 +38,7 @@ pub(crate) fn encode_answer(
             node_endpoints: node_endpoints(partition, version >= 1, |node_id, endpoint| {
                 m::VoteResponseNodeEndpoint {
                     node_id: node_id.0,
-                    host: endpoint.host.clone(),
+                    host: endpoint.host.to_string(),
                     port: endpoint.port,
                     ..Default::default()
                 }
@@ -60,7 +60,7 @@ pub(crate) fn encode_answer(
             node_endpoints: node_endpoints(partition, version >= 1, |node_id, endpoint| {
                 m::BeginQuorumEpochResponseNodeEndpoint {
                     node_id: node_id.0,
-                    host: endpoint.host.clone(),
+                    host: endpoint.host.to_string(),
                     port: endpoint.port,
                     ..Default::default()
                 }
@@ -82,7 +82,7 @@ pub(crate) fn encode_answer(
             node_endpoints: node_endpoints(partition, version >= 1, |node_id, endpoint| {
                 m::EndQuorumEpochResponseNodeEndpoint {
                     node_id: node_id.0,
-                    host: endpoint.host.clone(),
+                    host: endpoint.host.to_string(),
                     port: endpoint.port,
                     ..Default::default()
                 }
@@ -134,7 +134,7 @@ pub(crate) fn encode_answer(
                 node_endpoints: node_endpoints(partition, version >= 1, |node_id, endpoint| {
                     m::FetchSnapshotResponseNodeEndpoint {
                         node_id: node_id.0,
-                        host: endpoint.host.clone(),
+                        host: endpoint.host.to_string(),
                         port: endpoint.port,
                         ..Default::default()
                     }
@@ -151,7 +151,7 @@ pub(crate) fn encode_answer(
             message.current_leader.leader_id = leader_id(partition);
             message.current_leader.leader_epoch = partition.epoch.0;
             if let Some(endpoint) = &partition.endpoint {
-                message.current_leader.host = endpoint.host.clone();
+                message.current_leader.host = endpoint.host.to_string();
                 message.current_leader.port = endpoint.port.into();
             }
             message.to_bytes(version)
@@ -259,7 +259,7 @@ fn fetch(
         node_endpoints: node_endpoints(partition, version >= 17, |node_id, endpoint| {
             m::FetchResponseNodeEndpoint {
                 node_id: node_id.0,
-                host: endpoint.host.clone(),
+                host: endpoint.host.to_string(),
                 port: endpoint.port.into(),
                 ..Default::default()
             }
@@ -275,7 +275,7 @@ fn described(topic: &Topic, version: i16, description: &QuorumDescription) -> Re
             .iter()
             .map(|(name, endpoint)| m::DescribeQuorumResponseListener {
                 name: name.to_owned(),
-                host: endpoint.host.clone(),
+                host: endpoint.host.to_string(),
                 port: endpoint.port,
                 ..Default::default()
             });

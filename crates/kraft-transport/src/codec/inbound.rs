@@ -5,7 +5,7 @@ use crate::peer_api::PeerApi;
 use bytes::Bytes;
 use kraft_core::{
     Endpoint, Endpoints, Epoch, Event, LogEnd, NodeId, PartitionMatch, ReplicaKey, ReplyId, RequestContext,
-    SnapshotId, SuccessorRank, SupportedVersions,
+    SnapshotId, SuccessorRank, SupportedVersions, Text,
 };
 use kraft_wire::{DecodeError, Message, message as m};
 
@@ -102,7 +102,7 @@ fn vote(topic: &Topic, request: m::VoteRequest, origin: &Origin<'_>) -> Event {
     Event::ReceiveVoteRequest {
         context: origin.context(partition_match(matched)),
         from: ReplicaKey::new(NodeId(p.replica_id), p.replica_directory_id),
-        cluster_id: request.cluster_id,
+        cluster_id: request.cluster_id.map(Text::from),
         voter_id: NodeId(request.voter_id),
         voter_directory_id: p.voter_directory_id,
         candidate_epoch: Epoch(p.replica_epoch),
@@ -123,7 +123,7 @@ fn begin(topic: &Topic, request: m::BeginQuorumEpochRequest, origin: &Origin<'_>
     let endpoints = request.leader_endpoints.into_iter();
     Event::ReceiveBeginQuorumEpoch {
         context: origin.context(partition_match(matched)),
-        cluster_id: request.cluster_id,
+        cluster_id: request.cluster_id.map(Text::from),
         voter_id: NodeId(request.voter_id),
         voter_directory_id: p.voter_directory_id,
         leader_id: NodeId(p.leader_id),
@@ -139,7 +139,7 @@ fn end(topic: &Topic, request: m::EndQuorumEpochRequest, origin: &Origin<'_>) ->
     let endpoints = request.leader_endpoints.into_iter();
     Event::ReceiveEndQuorumEpoch {
         context: origin.context(partition_match(matched)),
-        cluster_id: request.cluster_id,
+        cluster_id: request.cluster_id.map(Text::from),
         leader_id: NodeId(p.leader_id),
         leader_epoch: Epoch(p.leader_epoch),
         leader_endpoints: collect(endpoints.map(|e| (e.name, e.host, e.port))),
@@ -181,7 +181,7 @@ fn fetch(topic: &Topic, request: m::FetchRequest, origin: &Origin<'_>) -> Event 
     Event::ReceiveFetch {
         context: origin.context(partition_match(matched)),
         from: ReplicaKey::new(NodeId(id), p.replica_directory_id),
-        cluster_id: request.cluster_id,
+        cluster_id: request.cluster_id.map(Text::from),
         fetch_epoch: Epoch(p.current_leader_epoch),
         fetch_offset: p.fetch_offset,
         last_fetched_epoch: Epoch(p.last_fetched_epoch),
@@ -202,7 +202,7 @@ fn fetch_snapshot(topic: &Topic, request: m::FetchSnapshotRequest, origin: &Orig
     let event = Event::ReceiveFetchSnapshot {
         context: origin.context(partition_match(matched)),
         from: ReplicaKey::new(NodeId(request.replica_id), p.replica_directory_id),
-        cluster_id: request.cluster_id,
+        cluster_id: request.cluster_id.map(Text::from),
         fetch_epoch: Epoch(p.current_leader_epoch),
         snapshot: SnapshotId {
             end_offset: p.snapshot_id.end_offset,
@@ -230,7 +230,7 @@ fn add(request: m::AddRaftVoterRequest, origin: &Origin<'_>) -> Event {
     let listeners = request.listeners.into_iter();
     Event::ReceiveAddRaftVoter {
         context: origin.context(PartitionMatch::Metadata),
-        cluster_id: request.cluster_id,
+        cluster_id: request.cluster_id.map(Text::from),
         voter: ReplicaKey::new(NodeId(request.voter_id), request.voter_directory_id),
         endpoints: collect(listeners.map(|l| (l.name, l.host, l.port))),
         ack_when_committed: request.ack_when_committed,
@@ -240,7 +240,7 @@ fn add(request: m::AddRaftVoterRequest, origin: &Origin<'_>) -> Event {
 fn remove(request: m::RemoveRaftVoterRequest, origin: &Origin<'_>) -> Event {
     Event::ReceiveRemoveRaftVoter {
         context: origin.context(PartitionMatch::Metadata),
-        cluster_id: request.cluster_id,
+        cluster_id: request.cluster_id.map(Text::from),
         voter: ReplicaKey::new(NodeId(request.voter_id), request.voter_directory_id),
     }
 }
@@ -249,7 +249,7 @@ fn update(request: m::UpdateRaftVoterRequest, origin: &Origin<'_>) -> Event {
     let listeners = request.listeners.into_iter();
     Event::ReceiveUpdateRaftVoter {
         context: origin.context(PartitionMatch::Metadata),
-        cluster_id: request.cluster_id,
+        cluster_id: request.cluster_id.map(Text::from),
         leader_epoch: Epoch(request.current_leader_epoch),
         voter: ReplicaKey::new(NodeId(request.voter_id), request.voter_directory_id),
         endpoints: collect(listeners.map(|l| (l.name, l.host, l.port))),
@@ -263,7 +263,13 @@ fn update(request: m::UpdateRaftVoterRequest, origin: &Origin<'_>) -> Event {
 fn collect(listeners: impl Iterator<Item = (String, String, u16)>) -> Endpoints {
     let mut endpoints = Endpoints::empty();
     for (name, host, port) in listeners {
-        endpoints.insert(&name, Endpoint { host, port });
+        endpoints.insert(
+            &name,
+            Endpoint {
+                host: host.into(),
+                port,
+            },
+        );
     }
     endpoints
 }
@@ -272,7 +278,7 @@ impl Origin<'_> {
     fn context(&self, partition: PartitionMatch) -> RequestContext {
         RequestContext {
             reply: self.reply,
-            listener: self.listener.to_owned(),
+            listener: self.listener.into(),
             partition,
         }
     }

@@ -19,7 +19,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
             log_end,
             pre_vote,
         } => m::VoteRequest {
-            cluster_id: Some(cluster_id.clone()),
+            cluster_id: Some(cluster_id.into()),
             voter_id: voter.id.0,
             topics: vec![m::VoteRequestTopic {
                 topic_name: topic.name.to_string(),
@@ -45,7 +45,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
             epoch,
             endpoints,
         } => m::BeginQuorumEpochRequest {
-            cluster_id: Some(cluster_id.clone()),
+            cluster_id: Some(cluster_id.into()),
             voter_id: voter.id.0,
             topics: vec![m::BeginQuorumEpochRequestTopic {
                 topic_name: topic.name.to_string(),
@@ -67,7 +67,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
             epoch,
             preferred_successors,
         } => m::EndQuorumEpochRequest {
-            cluster_id: Some(cluster_id.clone()),
+            cluster_id: Some(cluster_id.into()),
             topics: vec![m::EndQuorumEpochRequestTopic {
                 topic_name: topic.name.to_string(),
                 partitions: vec![m::EndQuorumEpochRequestPartition {
@@ -99,7 +99,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
             max_bytes,
         } => {
             let mut message = m::FetchRequest {
-                cluster_id: Some(cluster_id.clone()),
+                cluster_id: Some(cluster_id.into()),
                 max_wait_ms: *max_wait_ms,
                 max_bytes: *max_bytes,
                 topics: vec![m::FetchRequestTopic {
@@ -133,7 +133,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
             position,
             max_bytes,
         } => m::FetchSnapshotRequest {
-            cluster_id: Some(cluster_id.clone()),
+            cluster_id: Some(cluster_id.into()),
             replica_id: replica.id.0,
             max_bytes: *max_bytes,
             topics: vec![m::FetchSnapshotRequestTopic {
@@ -167,7 +167,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
             endpoints,
             ack_when_committed,
         } => m::AddRaftVoterRequest {
-            cluster_id: Some(cluster_id.clone()),
+            cluster_id: Some(cluster_id.into()),
             timeout_ms: *timeout_ms,
             voter_id: voter.id.0,
             voter_directory_id: voter.directory_or_nil(),
@@ -175,7 +175,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
                 .iter()
                 .map(|(name, endpoint)| m::AddRaftVoterRequestListener {
                     name: name.to_owned(),
-                    host: endpoint.host.clone(),
+                    host: endpoint.host.to_string(),
                     port: endpoint.port,
                     ..Default::default()
                 })
@@ -185,7 +185,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
         }
         .to_bytes(version),
         PeerRequest::RemoveRaftVoter { cluster_id, voter } => m::RemoveRaftVoterRequest {
-            cluster_id: Some(cluster_id.clone()),
+            cluster_id: Some(cluster_id.into()),
             voter_id: voter.id.0,
             voter_directory_id: voter.directory_or_nil(),
             ..Default::default()
@@ -198,7 +198,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
             endpoints,
             kraft_versions,
         } => m::UpdateRaftVoterRequest {
-            cluster_id: Some(cluster_id.clone()),
+            cluster_id: Some(cluster_id.into()),
             current_leader_epoch: epoch.0,
             voter_id: voter.id.0,
             voter_directory_id: voter.directory_or_nil(),
@@ -206,7 +206,7 @@ pub fn encode_request(topic: &Topic, request: &PeerRequest, version: i16) -> Res
                 .iter()
                 .map(|(name, endpoint)| m::UpdateRaftVoterRequestListener {
                     name: name.to_owned(),
-                    host: endpoint.host.clone(),
+                    host: endpoint.host.to_string(),
                     port: endpoint.port,
                     ..Default::default()
                 })
@@ -227,7 +227,7 @@ fn leader_endpoints(endpoints: &Endpoints) -> Vec<m::BeginQuorumEpochRequestLead
         .iter()
         .map(|(name, endpoint)| m::BeginQuorumEpochRequestLeaderEndpoint {
             name: name.to_owned(),
-            host: endpoint.host.clone(),
+            host: endpoint.host.to_string(),
             port: endpoint.port,
             ..Default::default()
         })

@@ -253,6 +253,9 @@ fn context(
         leader,
         leader_endpoint: endpoints
             .find(|(id, _, _)| leader == Some(NodeId(*id)))
-            .map(|(_, host, port)| Endpoint { host, port }),
+            .map(|(_, host, port)| Endpoint {
+                host: host.into(),
+                port,
+            }),
     }
 }

@@ -16,13 +16,13 @@ fn key(id: i32) -> ReplicaKey {
 
 fn endpoint() -> Endpoint {
     Endpoint {
-        host: "leader.example".to_owned(),
+        host: "leader.example".into(),
         port: 9093,
     }
 }
 
 fn requests() -> Vec<PeerRequest> {
-    let cluster_id = "cluster".to_owned();
+    let cluster_id = kraft_core::Text::from("cluster");
     let log_end = LogEnd {
         last_epoch: Epoch(4),
         last_offset: 70,

@@ -52,7 +52,7 @@ macro_rules! answer {
             }],
             node_endpoints: vec![m::$endpoint {
                 node_id: $node,
-                host: "localhost".to_owned(),
+                host: "localhost".into(),
                 port: 9092,
                 ..Default::default()
             }],
@@ -121,7 +121,7 @@ fn wire_003_the_endpoint_of_the_leader_in_an_answer() {
         ]
     };
     let endpoint = Endpoint {
-        host: "localhost".to_owned(),
+        host: "localhost".into(),
         port: 9092,
     };
     for context in seen(1) {

@@ -7,7 +7,7 @@ pub(super) fn host_and_port(text: &str) -> Option<Endpoint> {
     let address = text.split_once("://").map_or(text, |(_, address)| address);
     let (host, port) = split_port(address)?;
     (!host.is_empty()).then(|| Endpoint {
-        host: host.to_owned(),
+        host: host.into(),
         port,
     })
 }

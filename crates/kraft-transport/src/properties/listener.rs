@@ -79,7 +79,7 @@ pub(super) fn effective_advertised(
             listener.host = None;
         }
         if let (0, None, Some(voter)) = (position, &listener.host, quorum.voter(node_id)) {
-            listener.host = Some(voter.host.clone());
+            listener.host = Some(voter.host.to_string());
             listener.port = voter.port;
         }
         Some(listener)

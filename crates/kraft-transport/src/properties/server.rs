@@ -134,7 +134,13 @@ impl ServerConfig {
                 port => port,
             };
             let host = listener.host.as_deref().unwrap_or(local_host).to_owned();
-            endpoints.insert(&listener.name, Endpoint { host, port });
+            endpoints.insert(
+                &listener.name,
+                Endpoint {
+                    host: host.into(),
+                    port,
+                },
+            );
         }
         endpoints
     }
@@ -150,9 +156,9 @@ impl ServerConfig {
     ) -> Config {
         Config {
             local: ReplicaKey::new(self.node_id, directory_id),
-            cluster_id,
+            cluster_id: cluster_id.into(),
             listeners,
-            default_listener: self.default_listener().to_owned(),
+            default_listener: self.default_listener().into(),
             static_voters: self.quorum.static_voters(self.default_listener()),
             bootstrap_servers: self.quorum.bootstrap_servers.clone(),
             can_become_voter: true,

@@ -40,7 +40,7 @@ fn listener(name: &str, host: Option<&str>, port: u16) -> Listener {
 
 fn endpoint(host: &str, port: u16) -> Endpoint {
     Endpoint {
-        host: host.to_owned(),
+        host: host.into(),
         port,
     }
 }

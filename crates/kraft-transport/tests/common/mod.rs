@@ -144,7 +144,7 @@ impl StateMachine for Words {
 /// Node ids with the ports that they listen on, as a static quorum of this machine.
 pub(crate) fn config(node: i32, ports: &[(i32, u16)]) -> Config {
     let endpoint = |port: u16| Endpoint {
-        host: "127.0.0.1".to_owned(),
+        host: "127.0.0.1".into(),
         port,
     };
     let own = ports
@@ -153,9 +153,9 @@ pub(crate) fn config(node: i32, ports: &[(i32, u16)]) -> Config {
         .map_or(0, |(_, port)| *port);
     Config {
         local: ReplicaKey::new(NodeId(node), Uuid::from_u128(1000 + node as u128)),
-        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".into(),
         listeners: Endpoints::single("CONTROLLER", endpoint(own)),
-        default_listener: "CONTROLLER".to_owned(),
+        default_listener: "CONTROLLER".into(),
         static_voters: ports
             .iter()
             .map(|(id, port)| VoterNode {

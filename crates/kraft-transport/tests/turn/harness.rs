@@ -249,7 +249,7 @@ pub(super) fn inbound(api: PeerApi, body: bytes::Bytes) -> (Command<Words>, ones
 /// A Vote request of node 2 for itself.
 pub(super) fn vote(node: &Node, epoch: i32) -> bytes::Bytes {
     let vote = PeerRequest::Vote {
-        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".into(),
         voter: ReplicaKey::new(NodeId(1), uuid::Uuid::nil()),
         candidate: ReplicaKey::new(NodeId(2), uuid::Uuid::nil()),
         epoch: Epoch(epoch),
@@ -262,7 +262,7 @@ pub(super) fn vote(node: &Node, epoch: i32) -> bytes::Bytes {
 /// A Fetch at the end of the log of the node.
 pub(super) fn fetch_at_end(node: &Node, max_wait_ms: i32) -> bytes::Bytes {
     let fetch = PeerRequest::Fetch {
-        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".into(),
         replica: ReplicaKey::new(NodeId(9), uuid::Uuid::from_u128(9)),
         epoch: node.engine.replica().epoch(),
         log_end: node.engine.log().end(),
@@ -306,14 +306,14 @@ impl Node {
     /// Node 2 says that it leads.
     pub(super) fn told_of_leader(&mut self, epoch: i32) {
         let begin = PeerRequest::BeginQuorumEpoch {
-            cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".to_owned(),
+            cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".into(),
             voter: ReplicaKey::without_directory(NodeId(1)),
             leader: NodeId(2),
             epoch: Epoch(epoch),
             endpoints: Endpoints::single(
                 "CONTROLLER",
                 Endpoint {
-                    host: "127.0.0.1".to_owned(),
+                    host: "127.0.0.1".into(),
                     port: 9002,
                 },
             ),

@@ -21,7 +21,7 @@ use crate::{
     time::{Instant, Time},
     voter_set::{SupportedVersions, VoterNode, VoterSet},
 };
-use alloc::{collections::BTreeMap, string::ToString, vec, vec::Vec};
+use alloc::{collections::BTreeMap, vec, vec::Vec};
 use core::time::Duration;
 
 /// A replica with what of its disk operations is durable and what only ordered.
@@ -597,7 +597,7 @@ impl Cluster {
 fn request_event(reply: ReplyId, from: ReplicaKey, body: PeerRequest, local: i32) -> Event {
     let context = RequestContext {
         reply,
-        listener: "CONTROLLER".to_string(),
+        listener: "CONTROLLER".into(),
         partition: PartitionMatch::Metadata,
     };
     match body {

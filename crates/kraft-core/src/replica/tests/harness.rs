@@ -17,7 +17,7 @@ use crate::{
     time::{Instant, Time},
     voter_set::{SupportedVersions, VoterNode, VoterSet},
 };
-use alloc::{string::ToString, vec, vec::Vec};
+use alloc::{vec, vec::Vec};
 use core::time::Duration;
 use uuid::Uuid;
 
@@ -176,7 +176,7 @@ pub(super) fn endpoints(id: i32) -> Endpoints {
     Endpoints::single(
         LISTENER,
         Endpoint {
-            host: "localhost".to_string(),
+            host: "localhost".into(),
             port,
         },
     )
@@ -185,9 +185,9 @@ pub(super) fn endpoints(id: i32) -> Endpoints {
 pub(super) fn config(voters: &[i32]) -> Config {
     Config {
         local: key(1),
-        cluster_id: CLUSTER.to_string(),
+        cluster_id: CLUSTER.into(),
         listeners: endpoints(1),
-        default_listener: LISTENER.to_string(),
+        default_listener: LISTENER.into(),
         static_voters: voters
             .iter()
             .map(|id| VoterNode {
@@ -312,7 +312,7 @@ impl Node {
         self.step(Event::ReceiveVoteRequest {
             context: context(),
             from: key(from),
-            cluster_id: Some(CLUSTER.to_string()),
+            cluster_id: Some(CLUSTER.into()),
             voter_id: NodeId(1),
             voter_directory_id: Uuid::nil(),
             candidate_epoch: Epoch(epoch),
@@ -555,7 +555,7 @@ fn address(body: PeerRequest) -> PeerRequest {
 fn context() -> RequestContext {
     RequestContext {
         reply: ReplyId(1),
-        listener: LISTENER.to_string(),
+        listener: LISTENER.into(),
         partition: PartitionMatch::Metadata,
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     time::{Instant, Time},
     voter_set::SupportedVersions,
 };
-use alloc::{string::ToString, vec, vec::Vec};
+use alloc::{vec, vec::Vec};
 use core::time::Duration;
 use uuid::Uuid;
 
@@ -84,7 +84,7 @@ impl Fuzz {
 
     fn endpoints(&mut self) -> Endpoints {
         let endpoint = Endpoint {
-            host: "h".to_string(),
+            host: "h".into(),
             port: 1,
         };
         match self.rng.below(3) {
@@ -114,7 +114,7 @@ impl Fuzz {
     fn context(&mut self) -> RequestContext {
         RequestContext {
             reply: ReplyId(self.rng.below(100)),
-            listener: "CONTROLLER".to_string(),
+            listener: "CONTROLLER".into(),
             partition: self.partition(),
         }
     }
@@ -131,7 +131,7 @@ impl Fuzz {
             error: self.error(),
             leader: (!self.one_in(3)).then(|| self.node()),
             leader_endpoint: (!self.one_in(3)).then(|| Endpoint {
-                host: "h".to_string(),
+                host: "h".into(),
                 port: 1,
             }),
         }

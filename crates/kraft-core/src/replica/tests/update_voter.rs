@@ -13,7 +13,7 @@ use crate::{
     peer_request::PeerRequest,
     voter_set::SupportedVersions,
 };
-use alloc::{string::ToString, vec::Vec};
+use alloc::vec::Vec;
 use core::time::Duration;
 
 const LEVELS: SupportedVersions = SupportedVersions { min: 0, max: 1 };
@@ -22,7 +22,7 @@ fn update(node: &mut Node, voter: i32, epoch: i32, endpoints: Endpoints) -> (Err
     let out = node.step(Event::ReceiveUpdateRaftVoter {
         context: RequestContext {
             reply: ReplyId(1),
-            listener: "CONTROLLER".to_string(),
+            listener: "CONTROLLER".into(),
             partition: PartitionMatch::Metadata,
         },
         cluster_id: None,
