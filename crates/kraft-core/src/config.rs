@@ -55,6 +55,35 @@ pub struct Config {
     pub seed: u64,
 }
 
+impl Config {
+    /// Kafka's defaults for a controller: no listeners, no voters and no bootstrap servers yet. `seed` should differ from
+    /// node to node, so that two of them do not campaign at the same moment again and again.
+    #[must_use]
+    pub fn new(local: ReplicaKey, cluster_id: impl Into<String>, seed: u64) -> Self {
+        Self {
+            local,
+            cluster_id: cluster_id.into(),
+            listeners: Endpoints::empty(),
+            default_listener: String::from("CONTROLLER"),
+            static_voters: VoterSet::default(),
+            bootstrap_servers: Vec::new(),
+            can_become_voter: true,
+            kraft_versions: SupportedVersions { min: 0, max: 1 },
+            election_timeout: Duration::from_millis(1000),
+            fetch_timeout: Duration::from_millis(2000),
+            election_backoff_max: Duration::from_millis(1000),
+            request_timeout: Duration::from_millis(2000),
+            retry_backoff: Duration::from_millis(20),
+            fetch_max_wait: Duration::from_millis(500),
+            fetch_max_bytes: 1024 * 1024,
+            fetch_snapshot_max_bytes: 1024 * 1024,
+            auto_join: false,
+            shutdown_timeout: Duration::from_secs(5),
+            seed,
+        }
+    }
+}
+
 /// What storage found when it was opened.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Recovered {

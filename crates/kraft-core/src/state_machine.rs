@@ -142,11 +142,37 @@ impl Default for Features {
 
 /// A broker project's metadata: what the replicated log means.
 ///
-/// In call order: [`load`](Self::load) whenever a snapshot replaces what there was; [`apply`](Self::apply) for each
-/// committed batch, in offset order and without gaps; [`lead`](Self::lead) when everything before the epoch's own
-/// batches is applied; then [`propose`](Self::propose), [`appended`](Self::appended) and
-/// [`poll`](Self::poll) until [`unlead`](Self::unlead), after which whatever was appended and not applied is void.
-/// One thread calls all of it.
+/// # Contract, in call order
+///
+/// One thread makes all calls, one after the other, and none of them may wait for anything.
+///
+/// 1. At the start, if there is a snapshot, [`load`](Self::load); it also comes later, in place of batches, on a replica
+///    that is so far behind that its leader has them no more. It replaces the whole state.
+/// 2. [`apply`](Self::apply) for each committed batch, in the order of offsets and without a gap, on every replica and in
+///    every role. Batches of consensus itself come too, without values, so that offsets stay exact. After a restart the
+///    same batches come again, behind the snapshot: whatever `apply` does has to follow from the state and the batch alone,
+///    never from a clock, a random number, the role or the node, or replicas part. `Err` is final: the node ends, since a
+///    replica with a hole in its state must never lead.
+/// 3. After each pass over committed batches [`image`](Self::image) is published and only then whoever proposed is
+///    answered. An image never changes once it is given: share what is common with the next one.
+/// 4. [`lead`](Self::lead) once this node leads *and* has applied everything before its epoch. From here on the machine
+///    keeps, beside the committed state, a *speculative* one, which includes everything appended; a machine that takes
+///    every record whatever the state is needs none.
+/// 5. [`propose`](Self::propose) and [`mutate`](Self::mutate) check against the speculative state and encode; nothing may
+///    have changed if they refuse. [`appended`](Self::appended) follows at once for what is taken, and says where it
+///    stands: only now the speculative state moves. Proposals may be taken by the dozen before the first of them is
+///    committed. [`poll`](Self::poll) and [`handle`](Self::handle) may bring records, too.
+/// 6. Each of them comes back by `apply` when it is committed, or never.
+/// 7. [`unlead`](Self::unlead): whatever was appended and not applied is void, and the speculative state with it. It may
+///    still become committed, and then comes by `apply` as from any other leader.
+/// 8. [`snapshot`](Self::snapshot) at any time between two calls: a value of its own, which another thread reads while the
+///    machine goes on. Loaded elsewhere it has to give the same state, records of the future included that this machine
+///    only carries.
+///
+/// # A small one
+///
+/// Everything that has a default below is for machines that check, that answer requests or that write by themselves.
+/// `examples/kv/machine.rs` of kraft-transport is a key-value store in fifty lines, `kraft-metadata` a whole controller.
 pub trait StateMachine {
     /// What `SubmitChange` carries.
     type Record: Send + 'static;
@@ -175,14 +201,16 @@ pub trait StateMachine {
         values: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<(), ApplyFault>;
 
-    /// This node leads. Returns the batches that have to be appended first.
+    /// This node leads. Returns the batches that have to be appended first; none unless overridden.
     ///
     /// # Errors
     /// The state does not allow to lead; the engine resigns.
-    fn lead(&mut self, epoch: Epoch, now: Time) -> Result<Vec<RecordValues>, ApplyFault>;
+    fn lead(&mut self, _epoch: Epoch, _now: Time) -> Result<Vec<RecordValues>, ApplyFault> {
+        Ok(Vec::new())
+    }
 
     /// This node no longer leads.
-    fn unlead(&mut self);
+    fn unlead(&mut self) {}
 
     /// Checks records against the state that includes everything appended so far, and encodes them.
     ///
@@ -194,23 +222,34 @@ pub trait StateMachine {
         expected: Option<Provenance>,
     ) -> Result<RecordValues, ProposeError>;
 
-    /// As [`propose`](Self::propose), for mutations that are compared and made in one turn.
+    /// As [`propose`](Self::propose), for mutations that are compared and made in one turn. Refuses them unless overridden.
     ///
     /// # Errors
     /// A mutation does not hold against the state.
-    fn mutate(&mut self, mutations: Vec<Self::Mutation>, now: Time) -> Result<RecordValues, ProposeError>;
+    fn mutate(&mut self, _mutations: Vec<Self::Mutation>, _now: Time) -> Result<RecordValues, ProposeError> {
+        Err(ProposeError::Invalid {
+            code: crate::ErrorCode::InvalidRequest.code(),
+            reason: String::from("this state machine has no mutations"),
+        })
+    }
 
     /// These records were appended at `base`, not yet committed.
-    fn appended(&mut self, base: i64, epoch: Epoch, values: &[Vec<u8>]);
+    fn appended(&mut self, _base: i64, _epoch: Epoch, _values: &[Vec<u8>]) {}
 
     /// Periodic work of a leading machine: records to append now, if any.
-    fn poll(&mut self, now: Time) -> Option<RecordValues>;
+    fn poll(&mut self, _now: Time) -> Option<RecordValues> {
+        None
+    }
 
     /// When [`poll`](Self::poll) wants to be called next.
-    fn next_poll(&self) -> Option<crate::time::Instant>;
+    fn next_poll(&self) -> Option<crate::time::Instant> {
+        None
+    }
 
     /// Handles a request that the engine does not know.
-    fn handle(&mut self, api: i16, version: i16, body: &[u8], view: NodeView<'_>) -> Handled;
+    fn handle(&mut self, _api: i16, _version: i16, _body: &[u8], _view: NodeView<'_>) -> Handled {
+        Handled::Unsupported
+    }
 
     /// The APIs that [`handle`](Self::handle) answers; the listener closes the connection of every other request.
     fn apis(&self) -> Vec<HandledApi> {

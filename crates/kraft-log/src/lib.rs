@@ -106,7 +106,7 @@ pub use directory_check::{
 };
 pub use index::LogIndex;
 pub use info::{DirectoryInfo, DirectoryProblem, directory_info};
-pub use meta_properties::MetaProperties;
+pub use meta_properties::{MetaProperties, new_directory_id};
 pub use op::StorageOp;
 pub use open::{Opened, open};
 pub use open_error::OpenError;

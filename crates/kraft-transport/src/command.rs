@@ -10,7 +10,7 @@ use crate::{
 };
 use bytes::Bytes;
 use kraft_core::{
-    Event, Instant, ReconfigOutcome, ReplicaKey, RequestId, SnapshotId, StateMachine, VoterChange,
+    Epoch, Event, Instant, ReconfigOutcome, ReplicaKey, RequestId, SnapshotId, StateMachine, VoterChange,
     state_machine::Provenance,
 };
 use kraft_log::Cleaned;
@@ -85,6 +85,11 @@ pub enum Command<S: StateMachine> {
         /// What became of it.
         outcome: SnapshotOutcome,
     },
+    /// A thread of the node has ended by itself: it has panicked. The node ends with it.
+    ThreadEnded {
+        /// Which.
+        thread: &'static str,
+    },
     /// The disk failed for good; the text names file and reason. The node ends with it.
     StorageFailed {
         /// What failed.
@@ -112,6 +117,11 @@ pub enum Command<S: StateMachine> {
         change: VoterChange,
         /// Takes the outcome.
         reply: oneshot::Sender<Result<ReconfigOutcome, RaftError>>,
+    },
+    /// Give up the leadership.
+    Resign {
+        /// Takes the epoch that ends.
+        reply: oneshot::Sender<Result<Epoch, RaftError>>,
     },
     /// Write a snapshot of the state machine, answer when it is complete on disk.
     TriggerSnapshot {
@@ -176,6 +186,7 @@ impl<S: StateMachine> Command<S> {
                 reply.is_closed()
             }
             Self::Reconfigure { reply, .. } => reply.is_closed(),
+            Self::Resign { reply } => reply.is_closed(),
             Self::TriggerSnapshot { reply } => reply.is_closed(),
             Self::QuorumStateSnapshot { reply } => reply.is_closed(),
             Self::MetadataFetch { reply, .. } => reply.is_closed(),
@@ -195,6 +206,7 @@ impl<S: StateMachine> Command<S> {
             | Self::Timer(_)
             | Self::ReadDone { .. }
             | Self::SnapshotWritten { .. }
+            | Self::ThreadEnded { .. }
             | Self::StorageFailed { .. }
             | Self::Shutdown
             | Self::Halt => false,
@@ -215,6 +227,7 @@ impl<S: StateMachine> Command<S> {
             #[cfg(test)]
             Self::TestAppendAndCommit { .. } => true,
             Self::Reconfigure { .. }
+            | Self::Resign { .. }
             | Self::TriggerSnapshot { .. }
             | Self::Event(_)
             | Self::LogCleaned(_)
@@ -230,6 +243,7 @@ impl<S: StateMachine> Command<S> {
             | Self::Timer(_)
             | Self::ReadDone { .. }
             | Self::SnapshotWritten { .. }
+            | Self::ThreadEnded { .. }
             | Self::StorageFailed { .. }
             | Self::Shutdown
             | Self::Halt => false,

@@ -108,6 +108,12 @@ pub enum NodeError {
         /// What contradicts what.
         reason: String,
     },
+    /// What the node was configured with cannot be.
+    #[error("{reason}")]
+    Config {
+        /// What is wrong.
+        reason: String,
+    },
     /// The listener cannot be opened.
     #[error("listener {listener}: {reason}")]
     Listener {

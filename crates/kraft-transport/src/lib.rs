@@ -7,14 +7,21 @@
 //! # Contract, in call order
 //!
 //! 1. [`node::start`] opens the log, binds the listeners and begins. It needs a runtime with IO and time;
-//!    [`node::runtime`] makes a small one.
-//! 2. [`Handle::watch`] tells when a leader is known. The state machine takes changes on the node whose
-//!    [`NodeState::leading`] is true.
+//!    [`node::runtime`] makes a small one. [`NodeConfig::voter`] configures a node of a fixed set of voters,
+//!    [`NodeConfig::new`] any other, and [`NodeConfig::on_fault`] is told when it ends by a fault.
+//! 2. [`Handle::watch`] tells when a leader is known, to who watches late, too. The state machine takes changes on the
+//!    node whose [`NodeState::leading`] is true.
 //! 3. [`Handle::submit`] there. An answer is final: `Ok` is committed by a majority and applied here; of the errors
 //!    only [`RaftError::Unknown`] and [`RaftError::Stopped`] leave open what becomes of the change.
 //!    [`Handle::reconfigure`] changes the voters; there [`RaftError::Open`] leaves it open, too.
-//! 4. [`Handle::shutdown`] hands leadership over and closes the log; [`Handle::halt`] ends as a killed process does.
+//! 4. [`Handle::image`] reads what is applied here.
+//! 5. [`Handle::resign`] gives the leadership to another node.
+//! 6. [`Handle::shutdown`] hands leadership over and closes the log; [`Handle::halt`] ends as a killed process does.
 //!    [`Handle::ended`] tells the end, whatever caused it.
+//!
+//! An embedder with connections of its own brings requests in by [`Handle::inbound`] and configures no listener; one
+//! whose nodes reach each other in another way implements [`Network`] and calls [`node::start_with_network`].
+//! [`memory`] has whole quorums in one process for unit tests.
 //!
 //! Below the driver stands [`Engine`]: commands in, one [`turn`](Engine::turn), effects through the traits [`Storage`]
 //! and [`Network`]. It has no clock, no thread and no socket. A simulator drives the same turn over implementations of
@@ -26,16 +33,14 @@
 //!
 //! # Example
 //!
-//! A register that holds the last value written to it, as a quorum of one:
+//! A register that holds the last value written to it, as a quorum of one. Larger ones are in `examples/`: `in_memory`,
+//! and `key_values` with a process for each voter.
 //!
 //! ```
-//! use kraft_core::state_machine::{
-//!     ApplyFault, CommittedBatch, Handled, NodeView, ProposeError, Provenance, RecordValues,
-//! };
-//! use kraft_core::{Config, Endpoint, Endpoints, Epoch, Instant, NodeId, ReplicaKey, SnapshotId, StateMachine};
-//! use kraft_core::{SupportedVersions, Time, VoterNode};
-//! use kraft_transport::{EngineConfig, ListenerConfig, NodeConfig, node};
-//! use std::{convert::Infallible, time::Duration};
+//! use kraft_core::state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues};
+//! use kraft_core::{Epoch, SnapshotId, StateMachine};
+//! use kraft_transport::{NodeConfig, node};
+//! use std::convert::Infallible;
 //!
 //! struct Register {
 //!     value: String,
@@ -65,29 +70,12 @@
 //!         self.at = Provenance { last_offset: id.end_offset - 1, last_epoch: id.epoch };
 //!         Ok(())
 //!     }
-//!     fn lead(&mut self, _epoch: Epoch, _now: Time) -> Result<Vec<RecordValues>, ApplyFault> {
-//!         Ok(Vec::new())
-//!     }
-//!     fn unlead(&mut self) {}
 //!     fn propose(
 //!         &mut self,
 //!         records: Vec<String>,
 //!         _expected: Option<Provenance>,
 //!     ) -> Result<RecordValues, ProposeError> {
 //!         Ok(records.into_iter().map(String::into_bytes).collect())
-//!     }
-//!     fn mutate(&mut self, _mutations: Vec<Infallible>, _now: Time) -> Result<RecordValues, ProposeError> {
-//!         Ok(Vec::new())
-//!     }
-//!     fn appended(&mut self, _base: i64, _epoch: Epoch, _values: &[Vec<u8>]) {}
-//!     fn poll(&mut self, _now: Time) -> Option<RecordValues> {
-//!         None
-//!     }
-//!     fn next_poll(&self) -> Option<Instant> {
-//!         None
-//!     }
-//!     fn handle(&mut self, _api: i16, _version: i16, _body: &[u8], _view: NodeView<'_>) -> Handled {
-//!         Handled::Unsupported
 //!     }
 //!     fn image(&self) -> String {
 //!         self.value.clone()
@@ -102,47 +90,7 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let dir = tempfile::tempdir()?;
-//! let own = ReplicaKey::new(NodeId(1), uuid::Uuid::from_u128(1));
-//! let endpoints = Endpoints::single("CONTROLLER", Endpoint { host: "127.0.0.1".into(), port: 0 });
-//! let core = Config {
-//!     local: own,
-//!     cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".into(),
-//!     listeners: endpoints.clone(),
-//!     default_listener: "CONTROLLER".into(),
-//!     static_voters: std::iter::once(VoterNode {
-//!         key: ReplicaKey::without_directory(own.id),
-//!         endpoints,
-//!         kraft_versions: SupportedVersions { min: 0, max: 0 },
-//!     })
-//!     .collect(),
-//!     bootstrap_servers: Vec::new(),
-//!     can_become_voter: true,
-//!     kraft_versions: SupportedVersions { min: 0, max: 1 },
-//!     election_timeout: Duration::from_millis(1000),
-//!     fetch_timeout: Duration::from_millis(2000),
-//!     election_backoff_max: Duration::from_millis(1000),
-//!     request_timeout: Duration::from_millis(2000),
-//!     retry_backoff: Duration::from_millis(20),
-//!     fetch_max_wait: Duration::from_millis(500),
-//!     fetch_max_bytes: 1 << 20,
-//!     fetch_snapshot_max_bytes: 1 << 20,
-//!     auto_join: false,
-//!     shutdown_timeout: Duration::from_secs(5),
-//!     seed: 1,
-//! };
-//! let config = NodeConfig {
-//!     engine: EngineConfig::new(core),
-//!     fs: kraft_fs::RealFs,
-//!     log_dir: dir.path().join("__cluster_metadata-0"),
-//!     log: Default::default(),
-//!     locks: Vec::new(),
-//!     listeners: vec![ListenerConfig {
-//!         name: "CONTROLLER".into(),
-//!         host: "127.0.0.1".into(),
-//!         port: 0,
-//!         limits: Default::default(),
-//!     }],
-//! };
+//! let config = NodeConfig::voter("my-cluster", 1, &[(1, "127.0.0.1:0")], dir.path())?;
 //! let register = Register {
 //!     value: String::new(),
 //!     at: Provenance { last_offset: -1, last_epoch: Epoch(0) },
@@ -162,9 +110,11 @@
 pub mod clock;
 pub mod codec;
 pub mod command;
+mod dispatch;
 pub mod engine;
 pub mod error;
 pub mod inbound;
+pub mod memory;
 pub mod network;
 pub mod node;
 pub mod peer_api;
@@ -174,11 +124,12 @@ pub mod tcp;
 pub mod views;
 
 pub use command::{Command, CommandSender, PeerResponse, QueuedCommand, TimerTick};
+pub use dispatch::RequestRefused;
 pub use engine::{Engine, EngineConfig, Turn};
 pub use error::{NodeError, RaftError, SubmitChangeResult};
 pub use inbound::Inbound;
 pub use network::{Network, OutboundRequest};
-pub use node::{Handle, LeaderCallError, ListenerConfig, NodeConfig};
+pub use node::{FaultHandler, Handle, LeaderCallError, ListenerConfig, NodeConfig};
 pub use peer_api::PeerApi;
 pub use storage::{
     ReadId, ReadOutcome, ReadRequest, SnapshotContents, SnapshotJob, SnapshotOutcome, Storage,

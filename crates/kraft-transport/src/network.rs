@@ -1,6 +1,7 @@
 //! The network as the engine sees it.
 
 use kraft_core::{Endpoint, PeerRequest, ReplicaKey, RequestFault, RequestId};
+use std::pin::Pin;
 
 /// A request on its way to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,4 +27,9 @@ pub trait Network {
     /// # Errors
     /// It cannot be sent; there will be no other outcome.
     fn send(&mut self, request: OutboundRequest) -> Result<(), RequestFault>;
+
+    /// The node ends and takes nothing more: resolves when what was taken before has left. It is not waited for long.
+    fn finish(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(std::future::ready(()))
+    }
 }

@@ -28,6 +28,7 @@ fn started(runtime: &Runtime) -> (Handle<Words>, TempDir, SocketAddr) {
         log_dir: dir.path().join("__cluster_metadata-0"),
         log: LogOptions::default(),
         locks: Vec::new(),
+        on_fault: None,
         listeners: vec![ListenerConfig {
             name: "CONTROLLER".to_owned(),
             host: "127.0.0.1".into(),

@@ -103,6 +103,7 @@ fn node_config(id: i32, ports: &[(i32, u16)], dir: &Path) -> NodeConfig<RealFs> 
         log_dir: dir.join("__cluster_metadata-0"),
         log: LogOptions::default(),
         locks: Vec::new(),
+        on_fault: None,
         listeners: vec![ListenerConfig {
             name: "CONTROLLER".to_owned(),
             host: "127.0.0.1".into(),

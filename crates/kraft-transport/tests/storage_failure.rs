@@ -18,6 +18,7 @@ async fn start(fs: &FaultyFs<RealFs>, dir: &Path) -> Handle<Words> {
         log_dir: dir.join("__cluster_metadata-0"),
         log: LogOptions::default(),
         locks: Vec::new(),
+        on_fault: None,
         listeners: vec![ListenerConfig {
             name: "CONTROLLER".to_owned(),
             host: "127.0.0.1".into(),

@@ -110,6 +110,7 @@ fn node_config(
             ..LogOptions::default()
         },
         locks: vec![lock],
+        on_fault: None,
         listeners: listeners(config),
     }
 }

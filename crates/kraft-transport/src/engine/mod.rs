@@ -18,7 +18,7 @@ mod snapshots;
 use crate::{
     codec::{self, Origin, Topic, decode_request, decode_response},
     command::{Command, PeerResponse, QueuedCommand},
-    error::NodeError,
+    error::{NodeError, RaftError},
     inbound::Inbound,
     network::Network,
     peer_api::PeerApi,
@@ -27,8 +27,8 @@ use crate::{
 };
 use apply::Applied;
 use kraft_core::{
-    Config, Event, FetchedRecords, Instant, LogView, Recovered, Replica, RequestFault, RequestId,
-    StateMachine, Ticket, Time,
+    Config, Epoch, Event, FetchedRecords, Instant, LogView, Recovered, Replica, RequestFault, RequestId,
+    RoleName, StateMachine, Ticket, Time,
 };
 use kraft_log::LogIndex;
 use kraft_wire::ApiKey;
@@ -67,7 +67,7 @@ pub struct EngineConfig {
     /// up to 8 MiB.
     pub append_batch_bytes: u64,
     /// The most bytes of proposals that may wait for their commit; more are refused with
-    /// [`RaftError::Busy`](crate::RaftError::Busy).
+    /// [`RaftError::Busy`].
     pub proposal_bytes_max: u64,
     /// Measures how long applying takes. A simulator gives a clock that stands still.
     pub stopwatch: fn() -> Instant,
@@ -346,6 +346,14 @@ where
                 });
             }
             Command::Reconfigure { change, reply } => self.reconfigure(change, reply, now),
+            Command::Resign { reply } => {
+                // A caller that is gone learns nothing.
+                let _ = reply.send(self.resign(now));
+            }
+            Command::ThreadEnded { thread } => {
+                self.step(Event::StorageFailed, now);
+                self.end(Err(NodeError::Thread { thread }));
+            }
             Command::TriggerSnapshot { reply } => self.trigger_snapshot(reply, now),
             Command::QuorumStateSnapshot { reply } => {
                 let _ = reply.send(self.quorum_state(now));
@@ -466,6 +474,16 @@ where
                 self.replica.check_invariants(&self.index);
             }
         }
+    }
+
+    fn resign(&mut self, now: Time) -> Result<Epoch, RaftError> {
+        let epoch = self.replica.epoch();
+        if self.replica.role() != RoleName::Leader {
+            let leader = self.replica.leader();
+            return Err(RaftError::NotLeader { leader, epoch });
+        }
+        self.step(Event::Resign { epoch }, now);
+        Ok(epoch)
     }
 
     /// The core has its last word, then the node ends.

@@ -2,26 +2,28 @@
 
 use crate::{
     command::{Command, CommandSender},
+    dispatch::{Dispatcher, RequestRefused},
     error::{NodeError, RaftError, SubmitChangeResult},
     tcp::{CallError, Client},
     views::{NodeState, QuorumStateSnapshot},
 };
 use bytes::Bytes;
-use kraft_core::{NodeId, ReconfigOutcome, StateMachine, VoterChange, state_machine::Provenance};
+use kraft_core::{Epoch, NodeId, ReconfigOutcome, StateMachine, VoterChange, state_machine::Provenance};
 use kraft_wire::ApiKey;
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::sync::{oneshot, watch};
 
 /// A running node. Clones are handles of the same node, which goes on when all of them are dropped: it ends by
 /// [`shutdown`](Self::shutdown), by [`halt`](Self::halt), or by an error.
 pub struct Handle<S: StateMachine> {
-    node_id: NodeId,
-    commands: CommandSender<S>,
-    state: watch::Receiver<NodeState>,
-    image: watch::Receiver<S::Image>,
-    ended: watch::Receiver<Option<Result<(), NodeError>>>,
-    addresses: Vec<(String, SocketAddr)>,
+    pub(super) node_id: NodeId,
+    pub(super) commands: CommandSender<S>,
+    pub(super) requests: Arc<Dispatcher<S>>,
+    pub(super) state: watch::Receiver<NodeState>,
+    pub(super) image: watch::Receiver<S::Image>,
+    pub(super) ended: watch::Receiver<Option<Result<(), NodeError>>>,
+    pub(super) addresses: Vec<(String, SocketAddr)>,
 }
 
 /// Why a request to the leader has no answer.
@@ -41,6 +43,7 @@ impl<S: StateMachine> Clone for Handle<S> {
         Self {
             node_id: self.node_id,
             commands: self.commands.clone(),
+            requests: Arc::clone(&self.requests),
             state: self.state.clone(),
             image: self.image.clone(),
             ended: self.ended.clone(),
@@ -50,24 +53,6 @@ impl<S: StateMachine> Clone for Handle<S> {
 }
 
 impl<S: StateMachine> Handle<S> {
-    pub(super) fn new(
-        node_id: NodeId,
-        commands: CommandSender<S>,
-        state: watch::Receiver<NodeState>,
-        image: watch::Receiver<S::Image>,
-        ended: watch::Receiver<Option<Result<(), NodeError>>>,
-        addresses: Vec<(String, SocketAddr)>,
-    ) -> Self {
-        Self {
-            node_id,
-            commands,
-            state,
-            image,
-            ended,
-            addresses,
-        }
-    }
-
     /// Appends records as one unit and waits until they are committed and applied here. Works on the leader only.
     /// `expected` is the image that the records were built on; `None` takes whatever there is.
     ///
@@ -168,7 +153,35 @@ impl<S: StateMachine> Handle<S> {
         &self.addresses
     }
 
-    /// The engine's queue, for an embedder with a listener of its own.
+    /// Brings in a request that an embedder's own listener has read, and gives the body of the answer. `listener` names
+    /// the listener, whose endpoint answers then name. The listeners of the node do the same.
+    ///
+    /// To drop the future is to have gone: a Fetch that waits is then forgotten.
+    ///
+    /// # Errors
+    /// There is no answer. Kafka closes the connection then.
+    pub async fn inbound(
+        &self,
+        listener: &str,
+        api: i16,
+        version: i16,
+        body: Bytes,
+    ) -> Result<Bytes, RequestRefused> {
+        self.requests.ask(&listener.into(), api, version, body).await
+    }
+
+    /// Gives up the leadership, and returns the epoch that ends. The voters are told which of them has most of the log,
+    /// and the first of those campaigns at once; [`watch`](Self::watch) tells who leads next. That may be this node again,
+    /// if nobody else can.
+    ///
+    /// # Errors
+    /// This node does not lead.
+    pub async fn resign(&self) -> Result<Epoch, RaftError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Command::Resign { reply }, answer).await?
+    }
+
+    /// The engine's queue.
     #[must_use]
     pub fn commands(&self) -> &CommandSender<S> {
         &self.commands

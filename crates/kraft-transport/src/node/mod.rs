@@ -1,65 +1,34 @@
 //! A running node: the engine as a task, its threads, its listeners and peers, and the handle.
 
+mod config;
+mod drive;
 mod handle;
 mod threads;
+mod voter;
 
+pub use config::{FaultHandler, ListenerConfig, NodeConfig};
 pub use handle::{Handle, LeaderCallError};
 
 use crate::{
     clock,
-    command::{Command, CommandSender, QueuedCommand},
-    engine::{Engine, EngineConfig, Turn},
+    command::{CommandSender, QueuedCommand},
+    dispatch::Dispatcher,
+    engine::{Engine, EngineConfig},
     error::NodeError,
     network::Network,
-    storage::Storage,
-    tcp::{Listener, ListenerLimits, PeerSettings, Peers},
+    tcp::{Listener, PeerSettings, Peers},
 };
+use drive::drive;
 use kraft_core::{Endpoint, StateMachine};
 use kraft_fs::{DirLock, FileSystem};
 use kraft_log::{LogOptions, Opened};
-use std::{
-    collections::VecDeque,
-    io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::{io, path::Path, sync::Arc, time::Duration};
 use threads::{Ending, LogThread, ThreadedStorage};
 use tokio::{
     runtime::Runtime,
     sync::{mpsc, oneshot, watch},
-    time::sleep_until,
 };
 use tracing::{error, info};
-
-/// Where a listener is bound.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListenerConfig {
-    /// Its name; upper case, as everywhere.
-    pub name: String,
-    /// The host to bind; empty for all addresses.
-    pub host: String,
-    /// The port to bind; 0 for a free one, which then stands in the advertised endpoint of the same name.
-    pub port: u16,
-    /// What its connections may take.
-    pub limits: ListenerLimits,
-}
-
-/// What a node needs to start.
-#[derive(Debug)]
-pub struct NodeConfig<F> {
-    /// Engine and core.
-    pub engine: EngineConfig,
-    /// The file system of the log.
-    pub fs: F,
-    /// The directory of the log's partition, `__cluster_metadata-0` in the metadata directory.
-    pub log_dir: PathBuf,
-    /// The settings of the log.
-    pub log: LogOptions,
-    /// Locks that are held until the node has ended. Without any, the node locks the directory that holds `log_dir`.
-    pub locks: Vec<DirLock>,
-    /// The listeners; none where an embedder brings requests itself through [`Handle::commands`].
-    pub listeners: Vec<ListenerConfig>,
-}
 
 /// A small runtime that is enough for a node: two threads.
 ///
@@ -85,6 +54,33 @@ where
     S: StateMachine + Send + 'static,
     F: FileSystem,
 {
+    let settings = PeerSettings {
+        client_id: format!("raft-client-{}", config.engine.core.local.id),
+        request_timeout: config.engine.core.request_timeout,
+        topic: config.engine.topic.clone(),
+    };
+    let runtime = tokio::runtime::Handle::current();
+    start_with_network(config, machine, |commands| {
+        Peers::new(settings, commands, runtime)
+    })
+    .await
+}
+
+/// As [`start`], over a network of the embedder's own. `network` is given the engine's queue, which takes the outcome of
+/// each request.
+///
+/// # Errors
+/// As for [`start`].
+pub async fn start_with_network<S, F, N>(
+    config: NodeConfig<F>,
+    machine: S,
+    network: impl FnOnce(CommandSender<S>) -> N,
+) -> Result<Handle<S>, NodeError>
+where
+    S: StateMachine + Send + 'static,
+    F: FileSystem,
+    N: Network + Send + 'static,
+{
     let NodeConfig {
         mut engine,
         fs,
@@ -92,6 +88,7 @@ where
         log,
         locks,
         listeners,
+        on_fault,
     } = config;
     let opening = tokio::task::spawn_blocking(move || open_log(fs, &log_dir, log, locks));
     let (opened, locks) = opening
@@ -118,20 +115,15 @@ where
     let (storage, log_thread) = ThreadedStorage::start(opened.writer, opened.reader, commands.clone())
         .map_err(|_| NodeError::Thread { thread: "log" })?;
     let node_id = engine.core.local.id;
-    let settings = PeerSettings {
-        client_id: format!("raft-client-{node_id}"),
-        request_timeout: engine.core.request_timeout,
-        topic: engine.topic.clone(),
-    };
-    let peers = Peers::new(settings, commands.clone(), tokio::runtime::Handle::current());
-    let apis = machine.apis();
+    let requests = Arc::new(Dispatcher::new(commands.clone(), machine.apis()));
+    let network = network(commands.clone());
     let opened = Engine::open(
         engine,
         opened.index,
         opened.recovered,
         machine,
         storage,
-        peers,
+        network,
         clock::now(),
     );
     let engine = match opened {
@@ -144,19 +136,29 @@ where
 
     let (stop, stopped) = watch::channel(false);
     for listener in bound {
-        tokio::spawn(listener.run(commands.clone(), apis.clone(), stopped.clone()));
+        tokio::spawn(listener.run(Arc::clone(&requests), stopped.clone()));
     }
     let (end, ended) = watch::channel(None);
-    let handle = Handle::new(
+    let handle = Handle {
         node_id,
         commands,
-        engine.watch(),
-        engine.watch_image(),
+        requests,
+        state: engine.watch(),
+        image: engine.watch_image(),
         ended,
         addresses,
-    );
+    };
     tokio::spawn(async move {
         let how = run(engine, queue, (log_thread, locks), stop).await;
+        match &how {
+            Ok(()) => info!("the node has ended"),
+            Err(fault) => {
+                error!(%fault, "the node has ended");
+                if let Some(handler) = on_fault {
+                    handler.call(fault);
+                }
+            }
+        }
         end.send_replace(Some(how));
     });
     Ok(handle)
@@ -184,83 +186,38 @@ fn open_log<F: FileSystem>(
 }
 
 /// Runs the engine to its end, then ends what serves it.
-async fn run<S>(
-    mut engine: Engine<S, ThreadedStorage, Peers<S>>,
+async fn run<S, N>(
+    mut engine: Engine<S, ThreadedStorage, N>,
     mut queue: mpsc::Receiver<QueuedCommand<S>>,
     log: LockedLog,
     stop: watch::Sender<bool>,
 ) -> Result<(), NodeError>
 where
     S: StateMachine + Send + 'static,
+    N: Network + Send + 'static,
 {
-    let (how, halted) = drive(&mut engine, &mut queue).await;
+    // A task of its own, so that a panic in it, most likely of the state machine, ends the node as any other fault does.
+    let driven = tokio::spawn(async move {
+        let (how, halted) = drive(&mut engine, &mut queue).await;
+        (engine, queue, how, halted)
+    });
+    let driven = driven.await;
     stop.send_replace(true);
-    if !halted {
-        // A resignation that is on its way is worth a moment.
-        let sent = engine.network_mut().finish();
-        let _ = tokio::time::timeout(FINISH, sent).await;
-    }
-    // Nobody waits for a place in the queue any more: the log thread could be among them.
-    drop(queue);
-    drop(engine);
-    end_log(log, if halted { Ending::Abandon } else { Ending::Close }).await;
-    match &how {
-        Ok(()) => info!("the node has ended"),
-        Err(error) => error!(%error, "the node has ended"),
-    }
+    let (how, ending) = match driven {
+        Ok((mut engine, queue, how, halted)) => {
+            if !halted {
+                // A resignation that is on its way is worth a moment.
+                let sent = engine.network_mut().finish();
+                let _ = tokio::time::timeout(FINISH, sent).await;
+            }
+            // Nobody waits for a place in the queue any more: the log thread could be among them.
+            drop(queue);
+            (how, if halted { Ending::Abandon } else { Ending::Close })
+        }
+        Err(_) => (Err(NodeError::Thread { thread: "engine" }), Ending::Abandon),
+    };
+    end_log(log, ending).await;
     how
-}
-
-/// Turns the engine until it ends. Says how it ended, and whether it was halted.
-async fn drive<S, L, N>(
-    engine: &mut Engine<S, L, N>,
-    queue: &mut mpsc::Receiver<QueuedCommand<S>>,
-) -> (Result<(), NodeError>, bool)
-where
-    S: StateMachine,
-    L: Storage,
-    N: Network,
-{
-    let mut arrived = Vec::with_capacity(DRAINED_MAX);
-    let mut commands = VecDeque::with_capacity(DRAINED_MAX);
-    let mut halted = false;
-    loop {
-        let Turn { next, ended } = engine.turn(&mut commands, clock::now());
-        if let Some(how) = ended {
-            return (how, halted);
-        }
-        match next {
-            Some(due) if due <= clock::monotonic() => {
-                while arrived.len() < DRAINED_MAX
-                    && let Ok(command) = queue.try_recv()
-                {
-                    arrived.push(command);
-                }
-                // Long work in slices: others get their turn between two of them.
-                tokio::task::yield_now().await;
-            }
-            next => {
-                let timer = async {
-                    match next {
-                        Some(due) => sleep_until(clock::to_std(due).into()).await,
-                        None => std::future::pending().await,
-                    }
-                };
-                tokio::select! {
-                    received = queue.recv_many(&mut arrived, DRAINED_MAX) => {
-                        if received == 0 {
-                            return (Ok(()), true);
-                        }
-                    }
-                    () = timer => {}
-                }
-            }
-        }
-        halted |= arrived
-            .iter()
-            .any(|queued| matches!(queued.command, Command::Halt));
-        commands.extend(arrived.drain(..));
-    }
 }
 
 /// Waits for the log thread, but not for ever: a disk that hangs must not keep the process from ending.
@@ -290,9 +247,6 @@ fn advertise_bound_port(engine: &mut EngineConfig, listener: &str, port: u16) {
 
 /// Commands that may wait for the engine.
 const QUEUE_CAPACITY: usize = 1024;
-
-/// Commands that one turn takes.
-const DRAINED_MAX: usize = 256;
 
 /// How long the last requests to peers may take when the node ends.
 const FINISH: Duration = Duration::from_millis(500);

@@ -10,6 +10,7 @@ use kraft_log::{LogReader, LogWriter, RejectedSnapshot, StorageOp};
 use std::{
     collections::VecDeque,
     io,
+    panic::AssertUnwindSafe,
     sync::{Arc, Condvar, Mutex, MutexGuard, mpsc},
     thread::{self, JoinHandle},
 };
@@ -68,12 +69,14 @@ impl ThreadedStorage {
         let queue = Arc::new(LogQueue::default());
         let thread = {
             let (queue, commands) = (Arc::clone(&queue), commands.clone());
-            spawn("kraft-log", move || write_log(writer, &queue, &commands))?
+            spawn("log", commands.clone(), move || {
+                write_log(writer, &queue, &commands)
+            })?
         };
         let (reads, requests) = mpsc::channel::<(ReadId, ReadRequest)>();
         {
             let (reader, commands) = (reader.clone(), commands.clone());
-            spawn("kraft-read", move || {
+            spawn("read", commands.clone(), move || {
                 for (read, request) in requests {
                     let outcome = perform_read(&reader, request);
                     if commands
@@ -87,7 +90,7 @@ impl ThreadedStorage {
         }
         // Started with the others: a thread that is missing when a snapshot is due would be noticed by nobody.
         let (snapshots, jobs) = mpsc::channel::<SnapshotJob>();
-        spawn("kraft-snapshot", move || {
+        spawn("snapshot", commands.clone(), move || {
             for job in jobs {
                 let snapshot = job.snapshot;
                 let outcome = perform_snapshot(&reader, job);
@@ -218,11 +221,26 @@ fn write_log<S: StateMachine, F: FileSystem>(
     }
 }
 
-fn spawn(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+/// Starts a thread. Its end by a panic is the end of the node: the engine would wait for it for ever.
+fn spawn<S: StateMachine + 'static>(
+    name: &'static str,
+    commands: CommandSender<S>,
+    run: impl FnOnce() + Send + 'static,
+) -> io::Result<JoinHandle<()>>
+where
+    Command<S>: Send,
+{
     thread::Builder::new()
-        .name(name.to_owned())
+        .name(format!("kraft-{name}"))
         .stack_size(STACK_BYTES)
-        .spawn(run)
+        .spawn(move || {
+            // Nothing that the panic may have left half done is looked at afterwards.
+            if std::panic::catch_unwind(AssertUnwindSafe(run)).is_err() {
+                error!(thread = name, "a thread has panicked");
+                // An engine that is gone needs no word.
+                let _ = commands.blocking_send(Command::ThreadEnded { thread: name });
+            }
+        })
 }
 
 const STACK_BYTES: usize = 1024 * 1024;

@@ -3,7 +3,7 @@
 use kraft_core::Endpoint;
 
 /// Reads `host:port`. A scheme before it and brackets around the host are allowed and dropped.
-pub(super) fn host_and_port(text: &str) -> Option<Endpoint> {
+pub(crate) fn host_and_port(text: &str) -> Option<Endpoint> {
     let address = text.split_once("://").map_or(text, |(_, address)| address);
     let (host, port) = split_port(address)?;
     (!host.is_empty()).then(|| Endpoint {

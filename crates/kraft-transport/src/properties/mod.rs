@@ -34,6 +34,7 @@ mod server;
 mod storage;
 mod values;
 
+pub(crate) use address::host_and_port;
 pub use error::{ConfigError, ReadError};
 pub use java::Properties;
 pub use listener::Listener;

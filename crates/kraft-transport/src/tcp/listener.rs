@@ -5,16 +5,13 @@ use super::{
     log_limit::{Line, LogLimit},
 };
 use crate::{
-    codec::api_versions,
-    command::{Command, CommandSender},
-    inbound::Inbound,
-    peer_api::PeerApi,
-    views::MetadataFetchSlice,
+    command::Command,
+    dispatch::{Dispatcher, RequestRefused},
 };
 use bytes::{Buf, Bytes};
-use kraft_core::{NodeId, ReplicaKey, StateMachine, state_machine::HandledApi};
+use kraft_core::StateMachine;
 use kraft_wire::{
-    ApiKey, DecodeErrorKind, EncodeError, Message, Refusal,
+    ApiKey, EncodeError, Message,
     frame::decode_request_header,
     message::{self as m, RequestHeader},
 };
@@ -23,7 +20,7 @@ use thiserror::Error;
 use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, oneshot, watch},
+    sync::{Semaphore, watch},
     time::{Instant, timeout},
 };
 use tracing::{debug, warn};
@@ -87,20 +84,15 @@ impl Listener {
     }
 
     /// Accepts connections until `stop` says so or its sender is gone.
-    pub(crate) async fn run<S>(
-        self,
-        commands: CommandSender<S>,
-        machine_apis: Vec<HandledApi>,
-        mut stop: watch::Receiver<bool>,
-    ) where
+    pub(crate) async fn run<S>(self, requests: Arc<Dispatcher<S>>, mut stop: watch::Receiver<bool>)
+    where
         S: StateMachine + 'static,
         Command<S>: Send,
     {
         let permits = Arc::new(Semaphore::new(self.limits.connections_max));
         let shared = Arc::new(Shared {
             name: self.name,
-            apis: api_versions::served(machine_apis),
-            commands,
+            requests,
             budget: Budget::new(self.limits.request_bytes_total),
             limits: self.limits,
             log_limit: LogLimit::new(Instant::now()),
@@ -135,7 +127,7 @@ impl Listener {
                         Err(error @ (CloseReason::Io(_) | CloseReason::Idle)) => {
                             debug!(%peer, %error, "connection ended");
                         }
-                        Err(CloseReason::Stopped) => {}
+                        Err(CloseReason::Refused(RequestRefused::Stopped)) => {}
                         Err(error) if shared.may_warn() => warn!(%peer, %error, "connection closed"),
                         Err(error) => debug!(%peer, %error, "connection closed"),
                     },
@@ -150,9 +142,7 @@ impl Listener {
 /// What the connections of a listener have in common.
 struct Shared<S: StateMachine> {
     name: Arc<str>,
-    /// Everything that is served, by rising key.
-    apis: Vec<HandledApi>,
-    commands: CommandSender<S>,
+    requests: Arc<Dispatcher<S>>,
     budget: Budget,
     limits: ListenerLimits,
     log_limit: LogLimit,
@@ -183,18 +173,14 @@ enum CloseReason {
     Frame(FrameError),
     #[error("malformed request: {0}")]
     Header(kraft_wire::frame::FrameError),
-    #[error("api {key} version {version} is not served")]
-    NotServed { key: i16, version: i16 },
-    #[error("malformed body of an api {key} version {version} request")]
-    Body { key: i16, version: i16 },
+    #[error(transparent)]
+    Refused(#[from] RequestRefused),
     #[error("an answer cannot be written: {0}")]
     Encode(#[from] EncodeError),
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("nothing was sent for too long")]
     Idle,
-    #[error("the node is ending")]
-    Stopped,
 }
 
 /// Serves one connection. The next request is read when the answer to the last one has been written.
@@ -234,114 +220,22 @@ async fn answer<S: StateMachine>(
     header: &RequestHeader,
     body: Bytes,
 ) -> Result<Option<Bytes>, CloseReason> {
-    let (key, version) = (api.key(), header.request_api_version);
-    let served = shared
-        .apis
-        .iter()
-        .any(|api| api.key == key && (api.min_version..=api.max_version).contains(&version));
-    let unknown = DecodeErrorKind::UnsupportedVersion { version };
-    if !served && Refusal::of(api, unknown) == Refusal::Close {
-        return Err(CloseReason::NotServed { key, version });
-    }
-    if api == ApiKey::MetadataFetch {
-        return metadata_fetch(shared, stream, &body, version).await;
-    }
-    let (reply, answer) = oneshot::channel();
-    let command = match PeerApi::from_key(key) {
-        Some(api) => Command::Inbound(Inbound::new(api, body, version, Arc::clone(&shared.name), reply)),
-        None => Command::Request {
-            api: key,
-            version,
-            body,
-            listener: Arc::clone(&shared.name),
-            reply,
-        },
-    };
-    match ask(shared, stream, command, answer).await? {
-        Asked::Answered(body) => Ok(Some(body)),
-        Asked::CallerGone => Ok(None),
-        // The engine drops what it cannot decode; that is where Kafka closes the connection.
-        Asked::Dropped => Err(CloseReason::Body { key, version }),
-    }
-}
-
-async fn metadata_fetch<S: StateMachine>(
-    shared: &Shared<S>,
-    stream: &TcpStream,
-    body: &Bytes,
-    version: i16,
-) -> Result<Option<Bytes>, CloseReason> {
-    let malformed = || CloseReason::Body {
-        key: ApiKey::MetadataFetch.key(),
-        version,
-    };
-    let request = m::MetadataFetchRequest::from_bytes(body, version).map_err(|_| malformed())?;
-    let max_size = u64::try_from(request.max_size).map_err(|_| malformed())?;
-    if request.fetch_offset < 0 {
-        return Err(malformed());
-    }
-    let (reply, answer) = oneshot::channel();
-    let command = Command::MetadataFetch {
-        fetch_offset: request.fetch_offset,
-        max_size,
-        replica: NodeId(request.replica_id)
-            .known()
-            .map(|id| ReplicaKey::new(id, request.replica_directory_id)),
-        reply,
-    };
-    match ask(shared, stream, command, answer).await? {
-        Asked::Answered(slice) => Ok(Some(encode_slice(slice).to_bytes(version)?)),
-        Asked::CallerGone => Ok(None),
-        Asked::Dropped => Err(CloseReason::Stopped),
-    }
-}
-
-fn encode_slice(slice: MetadataFetchSlice) -> m::MetadataFetchResponse {
-    let mut message = m::MetadataFetchResponse {
-        log_start_offset: slice.log_start_offset,
-        high_watermark: slice.high_watermark,
-        quorum_high_watermark: slice.quorum_high_watermark,
-        records: slice.records,
-        ..Default::default()
-    };
-    if let Some(id) = slice.snapshot_id {
-        message.snapshot_id.end_offset = id.end_offset;
-        message.snapshot_id.epoch = id.epoch.0;
-    }
-    message
-}
-
-/// What became of a command.
-enum Asked<T> {
-    /// It was answered.
-    Answered(T),
-    /// The engine let go of it.
-    Dropped,
-    /// The other side closed the connection before.
-    CallerGone,
-}
-
-async fn ask<S: StateMachine, T>(
-    shared: &Shared<S>,
-    stream: &TcpStream,
-    command: Command<S>,
-    mut answer: oneshot::Receiver<T>,
-) -> Result<Asked<T>, CloseReason> {
-    if shared.commands.send(command).await.is_err() {
-        return Err(CloseReason::Stopped);
-    }
+    let asking = shared
+        .requests
+        .ask(&shared.name, api.key(), header.request_api_version, body);
+    let mut asking = std::pin::pin!(asking);
     // A waiting Fetch of which nobody reads the answer is worth knowing of. Bytes of a next request are left alone.
     let mut byte = [0];
     tokio::select! {
         biased;
-        answered = &mut answer => return Ok(answered.map_or(Asked::Dropped, Asked::Answered)),
+        answered = &mut asking => return Ok(Some(answered?)),
         peeked = stream.peek(&mut byte) => {
             if !matches!(peeked, Ok(1)) {
-                return Ok(Asked::CallerGone);
+                return Ok(None);
             }
         }
     }
-    Ok(answer.await.map_or(Asked::Dropped, Asked::Answered))
+    Ok(Some(asking.await?))
 }
 
 async fn write_answer(

@@ -13,7 +13,7 @@ use crate::{
 };
 use kraft_core::{Endpoint, Event, NodeId, RequestFault, StateMachine};
 use kraft_wire::ApiKey;
-use std::{sync::Arc, time::Duration};
+use std::{pin::Pin, sync::Arc, time::Duration};
 use tokio::{
     runtime::Handle,
     sync::mpsc::{self, error::TrySendError},
@@ -66,12 +66,6 @@ where
         }
     }
 
-    /// Sends what is queued, and ends the tasks.
-    pub(crate) async fn finish(&mut self) {
-        self.peers.clear();
-        while self.tasks.join_next().await.is_some() {}
-    }
-
     fn start(&mut self, node: NodeId, endpoint: Endpoint) -> mpsc::Sender<Queued> {
         // Endpoints change with leaders and voter sets; tasks that ended leave their entries behind.
         self.peers.retain(|queue| !queue.is_closed());
@@ -109,6 +103,12 @@ where
         queue.try_send(queued).map_err(|error| match error {
             TrySendError::Full(_) | TrySendError::Closed(_) => RequestFault::Disconnected,
         })
+    }
+
+    /// Sends what is queued, and ends the tasks.
+    fn finish(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        self.peers.clear();
+        Box::pin(async { while self.tasks.join_next().await.is_some() {} })
     }
 }
 

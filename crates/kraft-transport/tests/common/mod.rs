@@ -9,7 +9,11 @@ use std::{convert::Infallible, sync::Arc, time::Duration};
 use uuid::Uuid;
 
 /// What the state machine cannot apply.
-const POISON: &str = "poison";
+pub(crate) const POISON: &str = "poison";
+
+/// What the state machine panics at: when it is applied, and when it is written to a snapshot.
+pub(crate) const PANIC: &str = "panic";
+pub(crate) const LATE_PANIC: &str = "panic in the snapshot";
 
 /// What begins a transaction, and what ends it.
 pub(crate) const BEGIN: &str = "begin";
@@ -41,7 +45,7 @@ impl StateMachine for Words {
     type Record = String;
     type Image = Arc<Vec<String>>;
     type Mutation = Infallible;
-    type Snapshot = std::vec::IntoIter<Vec<u8>>;
+    type Snapshot = Box<dyn Iterator<Item = Vec<u8>> + Send>;
 
     fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
         if batch.values.contains(&POISON.as_bytes()) {
@@ -50,6 +54,7 @@ impl StateMachine for Words {
                 reason: "this word means nothing".to_owned(),
             });
         }
+        assert!(!batch.values.contains(&PANIC.as_bytes()), "as asked for");
         let words = Arc::make_mut(&mut self.words);
         words.extend(
             batch
@@ -131,13 +136,16 @@ impl StateMachine for Words {
         self.provenance
     }
 
-    fn snapshot(&self) -> Option<std::vec::IntoIter<Vec<u8>>> {
+    fn snapshot(&self) -> Option<Self::Snapshot> {
         let mark = |word: &&String| *word == BEGIN || *word == END;
         if self.words.iter().rfind(mark).is_some_and(|word| word == BEGIN) {
             return None;
         }
-        let values: Vec<Vec<u8>> = self.words.iter().map(|word| word.clone().into_bytes()).collect();
-        Some(values.into_iter())
+        let words = self.words.to_vec();
+        Some(Box::new(words.into_iter().map(|word| {
+            assert_ne!(word, LATE_PANIC, "as asked for");
+            word.into_bytes()
+        })))
     }
 }
 

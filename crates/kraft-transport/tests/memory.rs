@@ -1,0 +1,148 @@
+//! Quorums in the memory of one process, and what an embedder may bring of its own.
+
+mod common;
+
+use bytes::Bytes;
+use common::{Words, config};
+use kraft_core::NodeId;
+use kraft_fs::MemFs;
+use kraft_transport::{
+    NodeConfig, NodeError, RaftError, RequestRefused,
+    memory::{MemoryNetwork, MemoryQuorum},
+    node,
+};
+use kraft_wire::{ApiKey, Message, message as m};
+use std::time::Duration;
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[test]
+fn a_quorum_in_memory_survives_the_loss_of_its_leader() {
+    let runtime = node::runtime().expect("a runtime");
+    runtime.block_on(async {
+        let mut quorum = MemoryQuorum::start(3, Words::default).await.expect("started");
+        let first = timeout(PATIENCE, quorum.leader()).await.expect("a leader");
+        first
+            .submit(vec!["kept".to_owned()], None)
+            .await
+            .expect("committed");
+        quorum.halt(first.node_id()).await.expect("halted");
+        assert_eq!(quorum.nodes().count(), 2);
+        let next = timeout(PATIENCE, quorum.leader()).await.expect("a leader");
+        assert_ne!(next.node_id(), first.node_id());
+        assert!(next.image().contains(&"kept".to_owned()));
+        quorum.restart(first.node_id()).await.expect("restarted");
+        let back = quorum.node(first.node_id()).expect("it runs");
+        let mut image = back.watch_image();
+        let kept = image.wait_for(|words| words.contains(&"kept".to_owned()));
+        timeout(PATIENCE, kept).await.expect("in time").expect("it runs");
+    });
+}
+
+#[test]
+fn a_leader_that_resigns_is_followed_by_another_one_or_itself() {
+    let runtime = node::runtime().expect("a runtime");
+    runtime.block_on(async {
+        let quorum = MemoryQuorum::start(3, Words::default).await.expect("started");
+        let first = timeout(PATIENCE, quorum.leader()).await.expect("a leader");
+        let epoch = first.resign().await.expect("it led");
+        assert_eq!(epoch, first.state().epoch);
+        assert!(!first.state().leading);
+        let mut state = first.watch();
+        let next = state.wait_for(|state| state.epoch > epoch && state.leader.is_some());
+        timeout(PATIENCE, next).await.expect("in time").expect("it runs");
+        let follower = quorum
+            .nodes()
+            .find(|node| !node.state().leading)
+            .expect("two of them");
+        let refused = follower.resign().await;
+        assert!(matches!(refused, Err(RaftError::NotLeader { .. })), "{refused:?}");
+    });
+}
+
+#[test]
+fn an_embedder_brings_requests_of_its_own_listener() {
+    let runtime = node::runtime().expect("a runtime");
+    runtime.block_on(async {
+        let network = MemoryNetwork::default();
+        let settings = config(1, &[(1, 9001)]);
+        let own = settings.listeners.of("CONTROLLER").cloned();
+        let config = NodeConfig::new(settings, MemFs::new(), "/data/__cluster_metadata-0");
+        let started =
+            node::start_with_network(config, Words::default(), |commands| network.port(own, commands));
+        let node = started.await.expect("started");
+        let leading = node.watch().wait_for(|state| state.leading).await.map(drop);
+        leading.expect("it runs");
+        assert_eq!(node.local_addr(), None, "nothing is bound");
+
+        let request = m::DescribeQuorumRequest {
+            topics: vec![m::DescribeQuorumRequestTopic {
+                topic_name: "__cluster_metadata".to_owned(),
+                partitions: vec![Default::default()],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let body = request.to_bytes(2).expect("encoded");
+        let key = ApiKey::DescribeQuorum.key();
+        let answer = node
+            .inbound("CONTROLLER", key, 2, body.clone())
+            .await
+            .expect("answered");
+        let answer = m::DescribeQuorumResponse::from_bytes(&answer, 2).expect("decoded");
+        assert_eq!(answer.topics[0].partitions[0].leader_id, 1);
+
+        let request = m::MetadataFetchRequest {
+            max_size: 1 << 20,
+            ..Default::default()
+        };
+        let (key, body_1004) = (ApiKey::MetadataFetch.key(), request.to_bytes(0).expect("encoded"));
+        let answer = node
+            .inbound("CONTROLLER", key, 0, body_1004)
+            .await
+            .expect("answered");
+        let answer = m::MetadataFetchResponse::from_bytes(&answer, 0).expect("decoded");
+        assert!(!answer.records.is_empty());
+
+        let refused = node.inbound("CONTROLLER", 55, 99, body).await;
+        let not_served = RequestRefused::NotServed { key: 55, version: 99 };
+        assert_eq!(refused.expect_err("refused").to_string(), not_served.to_string());
+        let refused = node
+            .inbound("CONTROLLER", 55, 2, Bytes::from_static(&[0xff]))
+            .await;
+        assert!(matches!(
+            refused,
+            Err(RequestRefused::Body { key: 55, version: 2 })
+        ));
+
+        node.shutdown().await.expect("a graceful end");
+        let refused = node.inbound("CONTROLLER", 18, 0, Bytes::new()).await;
+        assert!(matches!(refused, Err(RequestRefused::Stopped)), "{refused:?}");
+    });
+}
+
+#[test]
+fn a_directory_of_a_voter_belongs_to_it_from_its_first_start_on() {
+    let fs = MemFs::new();
+    let voters = [(1, "127.0.0.1:9001"), (2, "127.0.0.1:9002")];
+    let voter = |cluster: &str, id| NodeConfig::voter_on(fs.clone(), cluster, id, &voters, "/data");
+    let first = voter("a-cluster", 1).expect("a new directory");
+    assert_eq!(first.engine.core.local.id, NodeId(1));
+    assert_eq!(first.engine.core.static_voters.len(), 2);
+    let again = voter("a-cluster", 1).expect("its own directory");
+    assert_eq!(first.engine.core.local, again.engine.core.local);
+    for (cluster, id) in [("another", 1), ("a-cluster", 2)] {
+        let refused = voter(cluster, id).expect_err("not its own");
+        let expected =
+            format!("storage: /data belongs to node 1 of cluster a-cluster, not to node {id} of {cluster}");
+        assert_eq!(refused.to_string(), expected);
+    }
+    let refused = voter("a-cluster", 3).expect_err("not listed");
+    assert!(matches!(refused, NodeError::Config { .. }), "{refused:?}");
+    let refused = NodeConfig::voter_on(MemFs::new(), "a-cluster", 1, &[(1, "nowhere")], "/data");
+    assert_eq!(
+        refused.expect_err("no address").to_string(),
+        "nowhere of voter 1 is not HOST:PORT"
+    );
+}
