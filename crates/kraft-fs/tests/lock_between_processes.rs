@@ -23,6 +23,7 @@ fn child() {
 
 #[test]
 fn a_directory_that_another_process_has_locked_is_refused_until_it_ends() {
+    // The case lock-held-fcntl of the damaged directories.
     let root = tempfile::tempdir().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--nocapture"])

@@ -3,17 +3,17 @@
 use crate::{
     directory::Contents,
     epoch_checkpoint,
+    epoch_checks::EpochChecks,
     epochs::EpochCache,
     examined_segment::{ExaminedSegment, scan_all},
     names::log_file,
     open_error::OpenError,
     quorum_state,
-    scan::BatchFault,
     small_file::SmallFileError,
     synced_mark::SyncedMark,
     tail::NotTorn,
 };
-use kraft_core::{ControlRecord, SnapshotId};
+use kraft_core::{ControlRecord, Epoch, SnapshotId};
 use kraft_fs::FileSystem;
 use kraft_snapshot::{SnapshotReadError, SnapshotReader};
 use std::path::Path;
@@ -51,6 +51,7 @@ pub(crate) fn examine<F: FileSystem>(
     contents: &Contents,
 ) -> Result<Examined<F>, OpenError> {
     let segments = scan_all(fs, dir, contents)?;
+    require_synced(dir, contents, &segments)?;
     let LatestSnapshot { snapshot, damaged } = latest_snapshot(fs, dir, contents)?;
     let log_end = segments.last().map_or(0, |segment| segment.end.offset);
     let file_epochs = contents.epochs.as_deref().unwrap_or_default();
@@ -65,10 +66,10 @@ pub(crate) fn examine<F: FileSystem>(
             snapshot: Some((id, records.clone())),
             damaged: Vec::new(),
         },
-        snapshot if damaged.is_empty() => contiguous(dir, segments, snapshot)?,
+        snapshot if damaged.is_empty() => contiguous(dir, contents, segments, snapshot)?,
         snapshot => {
             let made_up_for = damaged.iter().all(|(id, _)| makes_up_for(*id, &segments));
-            let examined = contiguous(dir, segments, snapshot);
+            let examined = contiguous(dir, contents, segments, snapshot);
             match examined {
                 Ok(examined) if made_up_for && examined.replaced.is_empty() => Examined {
                     damaged: damaged.into_iter().map(|(id, _)| id).collect(),
@@ -109,12 +110,15 @@ pub(crate) fn examine<F: FileSystem>(
         examined.epochs.assign(newest.epoch, newest.start_offset);
     }
     require_quorum_state(dir, contents, &examined)?;
-    require_synced(dir, contents, &examined)?;
     Ok(examined)
 }
 
-/// Whether a snapshot ends where the log has not come to: a full truncation that was interrupted. Epochs that have no
-/// record yet do not count: nothing is lost with them.
+/// Whether a snapshot ends where the log has not come to, or came to with other records: a full truncation that was
+/// interrupted. Epochs that have no record yet do not count: nothing is lost with them.
+///
+/// What a snapshot holds was committed, whatever its epoch. A log that ends before it, or at its end with a record of
+/// another epoch, therefore has nothing committed that the snapshot lacks, even if an epoch that never committed anything
+/// left a record of a later epoch in it.
 fn is_ahead<F: FileSystem>(id: SnapshotId, segments: &[ExaminedSegment<F>]) -> bool {
     if segments.first().is_some_and(|first| first.base > id.end_offset) {
         // Whatever the log began behind was committed, and this snapshot does not hold all of it.
@@ -129,7 +133,7 @@ fn is_ahead<F: FileSystem>(id: SnapshotId, segments: &[ExaminedSegment<F>]) -> b
     let newest = segments.iter().filter_map(ExaminedSegment::last_epoch).max();
     let newest = newest.unwrap_or_default();
     let log_end = segments.last().map_or(0, |segment| segment.end.offset);
-    id.epoch > newest || (id.epoch == newest && id.end_offset > log_end)
+    id.epoch > newest || id.end_offset > log_end || (id.end_offset == log_end && id.epoch != newest)
 }
 
 /// Whether the log holds all that a damaged snapshot held, so that an older one, or none, will do. What the zero
@@ -139,9 +143,19 @@ fn makes_up_for<F: FileSystem>(damaged: SnapshotId, segments: &[ExaminedSegment<
     in_log && !is_ahead(damaged, segments)
 }
 
+/// The epoch of the record before the log's first: that of the snapshot which ends there. None comes before offset 0.
+fn epoch_before(contents: &Contents, start: i64) -> Option<Epoch> {
+    if start == 0 {
+        return Some(Epoch::default());
+    }
+    let mut ids = contents.snapshots.iter().map(|(id, _)| id);
+    ids.find(|id| id.end_offset == start).map(|id| id.epoch)
+}
+
 /// The log that the segments make up, from behind the last hole that the snapshot covers.
 fn contiguous<F: FileSystem>(
     dir: &Path,
+    contents: &Contents,
     mut segments: Vec<ExaminedSegment<F>>,
     snapshot: Option<(SnapshotId, Vec<ControlRecord>)>,
 ) -> Result<Examined<F>, OpenError> {
@@ -168,21 +182,17 @@ fn contiguous<F: FileSystem>(
         });
     }
     let mut epochs = EpochCache::default();
+    let cached = contents.epochs.as_deref().unwrap_or_default();
+    let mut checks = EpochChecks::new(epoch_before(contents, start), cached);
     for segment in &kept {
-        for entry in &segment.epochs {
-            // Within a segment the scan has seen to it.
-            if let Some(last) = epochs.latest().filter(|last| entry.epoch < *last) {
-                return Err(OpenError::Damaged {
-                    path: dir.join(log_file(segment.base)),
-                    position: 0,
-                    fault: BatchFault::EpochGoesBack {
-                        last,
-                        found: entry.epoch,
-                    },
-                    why: None,
-                });
-            }
-            epochs.assign(entry.epoch, entry.start_offset);
+        for begin in &segment.epochs {
+            checks.next(begin).map_err(|fault| OpenError::Damaged {
+                path: dir.join(log_file(segment.base)),
+                position: begin.position,
+                fault,
+                why: None,
+            })?;
+            epochs.assign(begin.start.epoch, begin.start.start_offset);
         }
     }
     Ok(Examined {
@@ -260,36 +270,38 @@ fn require_quorum_state<F: FileSystem>(
     Ok(())
 }
 
-/// The log reaches at least as far as it was once known to be durable, unless a later epoch may have cut it.
+/// The log reaches at least as far as it was once known to be durable, unless a later epoch may have cut it. The mark is
+/// taken back before a snapshot replaces the log.
 fn require_synced<F: FileSystem>(
     dir: &Path,
     contents: &Contents,
-    examined: &Examined<F>,
+    segments: &[ExaminedSegment<F>],
 ) -> Result<(), OpenError> {
     let stored_epoch = contents.election.as_ref().map(|election| election.epoch);
     let valid = |mark: &SyncedMark| stored_epoch.is_none_or(|epoch| epoch <= mark.epoch);
-    let (Some(mark), Some(last)) = (contents.synced.filter(valid), examined.segments.last()) else {
+    let Some(mark) = contents.synced.filter(valid) else {
         return Ok(());
     };
-    if (last.base, last.end.position) >= (mark.segment, mark.position) {
-        return Ok(());
-    }
-    let path = dir.join(log_file(last.base));
     let why = NotTorn::BelowSynced {
         segment: mark.segment,
         synced: mark.position,
     };
+    let Some(last) = segments.last() else {
+        let path = dir.join(log_file(mark.segment));
+        return Err(OpenError::Short { path, end: 0, why });
+    };
+    let end = last.end.position;
+    if (last.base, end) >= (mark.segment, mark.position) {
+        return Ok(());
+    }
+    let path = dir.join(log_file(last.base));
     Err(match last.end.fault {
         Some(fault) => OpenError::Damaged {
             path,
-            position: last.end.position,
+            position: end,
             fault,
             why: Some(why),
         },
-        None => OpenError::Short {
-            path,
-            end: last.end.position,
-            why,
-        },
+        None => OpenError::Short { path, end, why },
     })
 }

@@ -3,9 +3,10 @@
 use crate::{
     directory::Contents,
     epoch_checkpoint::EpochStart,
+    epoch_checks::EpochBegin,
     names::log_file,
     open_error::{OpenError, unreadable},
-    scan::{ScanEnd, ScannedBatch, SegmentScan},
+    scan::{ScanEnd, ScannedBatch, SegmentScan, announces_leader},
     segment_index::SegmentIndex,
     storage_error::{StorageError, failed},
     tail::{NotTorn, ValidPart, judge},
@@ -27,14 +28,14 @@ pub(crate) struct ExaminedSegment<F: FileSystem> {
     /// Where each batch ends.
     pub(crate) batch_ends: Vec<i64>,
     /// Where each epoch begins in this segment.
-    pub(crate) epochs: Vec<EpochStart>,
+    pub(crate) epochs: Vec<EpochBegin>,
     /// The control records, each with its offset.
     pub(crate) control: Vec<(i64, ControlRecord)>,
 }
 
 impl<F: FileSystem> ExaminedSegment<F> {
     pub(crate) fn last_epoch(&self) -> Option<Epoch> {
-        self.epochs.last().map(|entry| entry.epoch)
+        self.epochs.last().map(|begin| begin.start.epoch)
     }
 
     fn take(&mut self, batch: ScannedBatch) {
@@ -44,9 +45,13 @@ impl<F: FileSystem> ExaminedSegment<F> {
         self.has_data |= info.control.is_none();
         self.batch_ends.push(info.last + 1);
         if self.last_epoch() != Some(info.epoch) {
-            self.epochs.push(EpochStart {
-                epoch: info.epoch,
-                start_offset: info.base,
+            self.epochs.push(EpochBegin {
+                start: EpochStart {
+                    epoch: info.epoch,
+                    start_offset: info.base,
+                },
+                position,
+                announced: announces_leader(&info),
             });
         }
         self.control

@@ -70,6 +70,7 @@ mod clean;
 mod directory;
 pub mod directory_check;
 pub mod epoch_checkpoint;
+mod epoch_checks;
 mod epochs;
 mod examine;
 mod examined_segment;

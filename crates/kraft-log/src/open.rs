@@ -4,6 +4,7 @@ use crate::{
     StorageError,
     directory::{Contents, look},
     epoch_checkpoint,
+    epoch_checks::contradicts,
     examine::{Examined, examine},
     examined_segment::{ExaminedSegment, sync_found},
     index::LogIndex,
@@ -79,6 +80,11 @@ fn bring_in_order<F: FileSystem>(
     if let Some(fault) = &contents.epochs_fault {
         let file = epoch_checkpoint::FILE_NAME;
         tracing::warn!("{file}: {fault}; the file is rebuilt from the log");
+    }
+    let cached = contents.epochs.as_deref().unwrap_or_default();
+    if contradicts(cached, examined.epochs.entries(), examined.end) {
+        let file = epoch_checkpoint::FILE_NAME;
+        tracing::warn!("{file} says other epochs than the log; the file is rebuilt from the log");
     }
     if contents.topic.is_none() {
         let path = dir.join(partition_metadata::FILE_NAME);

@@ -2,7 +2,7 @@
 
 use crate::batch_info::batch_info;
 use bytes::{Bytes, BytesMut};
-use kraft_core::{BatchInfo, Epoch};
+use kraft_core::{BatchInfo, ControlRecord, Epoch};
 use kraft_fs::File;
 use kraft_wire::{
     batch::{BatchHeader, BatchView, HEADER_SIZE},
@@ -34,6 +34,26 @@ pub enum BatchFault {
         /// What its header says.
         found: i64,
     },
+    /// A valid batch of an epoch that no leader has begun: an epoch's first record is its leader's.
+    #[error("epoch {found} begins here without the record of its leader")]
+    EpochUnannounced {
+        /// What its header says.
+        found: Epoch,
+    },
+    /// The record that begins an epoch, in an epoch that has begun.
+    #[error("a leader begins its epoch here, which the batch says is {found}, and that has begun before")]
+    EpochBegunTwice {
+        /// What the batch's header says.
+        found: Epoch,
+    },
+    /// The epoch cache has another epoch begin here: one of the two is wrong.
+    #[error("epoch {found} begins here, where leader-epoch-checkpoint says epoch {expected}")]
+    EpochContradicted {
+        /// What the epoch cache says.
+        expected: Epoch,
+        /// What the batch's header says.
+        found: Epoch,
+    },
     /// A valid batch of an epoch that was over.
     #[error("the batch here is of epoch {found}, the one before it of epoch {last}")]
     EpochGoesBack {
@@ -62,11 +82,17 @@ pub(crate) struct ScanEnd {
     pub(crate) fault: Option<BatchFault>,
 }
 
+/// Whether a batch has the record with which a leader begins its epoch.
+pub(crate) fn announces_leader(info: &BatchInfo) -> bool {
+    let mut control = info.control.iter().flatten();
+    control.any(|record| matches!(record, ControlRecord::LeaderChange { .. }))
+}
+
 /// How many bytes of a segment are read at once, unless a batch is larger.
 const CHUNK_BYTES: u64 = 1 << 20;
 
 /// Checks the batches of a file in order, until one is wrong. The first has to begin at the base offset, each at the
-/// end of the one before, and no epoch may be smaller than the one before.
+/// end of the one before, no epoch may be smaller than the one before, and a leader begins its epoch only once.
 pub(crate) struct SegmentScan {
     len: u64,
     end: ScanEnd,
@@ -138,6 +164,10 @@ impl SegmentScan {
         if info.epoch < self.last_epoch {
             let (last, found) = (self.last_epoch, info.epoch);
             return Ok(Err(BatchFault::EpochGoesBack { last, found }));
+        }
+        // The first batch of a segment may begin an epoch or go on with it: that takes the segment before.
+        if position > 0 && info.epoch == self.last_epoch && announces_leader(&info) {
+            return Ok(Err(BatchFault::EpochBegunTwice { found: info.epoch }));
         }
         Ok(Ok(ScannedBatch {
             info,

@@ -7,7 +7,9 @@
 use crate::op::ROUND_BYTES_MAX;
 use kraft_core::Epoch;
 use kraft_fs::File;
-use kraft_wire::batch::{BATCH_SIZE_MAX, BatchHeader, CRC_START, HEADER_SIZE, MAGIC, crc32c_append};
+use kraft_wire::batch::{
+    BATCH_SIZE_MAX, BatchHeader, CRC_START, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC, crc32c_append,
+};
 use std::{collections::BTreeSet, io};
 use thiserror::Error;
 
@@ -89,6 +91,9 @@ pub(crate) fn judge(file: &impl File, valid: ValidPart) -> io::Result<Result<(),
     // A batch may end in zeros.
     let mut tail = vec![0; there.min(used + BATCH_SIZE_MAX as u64) as usize];
     file.read_exact_at(&mut tail, valid.position)?;
+    if header.is_some_and(|header| only_length_is_wrong(&header, &tail)) {
+        return Ok(Err(NotTorn::NothingMissing));
+    }
     let own_epoch = header
         .filter(|header| continues(header, valid))
         .map(|header| Epoch(header.leader_epoch));
@@ -137,6 +142,22 @@ fn crc_matches(file: &impl File, position: u64, size: u64) -> io::Result<bool> {
         at += piece as u64;
     }
     Ok(stored == Some(crc))
+}
+
+/// Whether a batch with another length, by one bit, would be good: no part of it is missing then.
+fn only_length_is_wrong(header: &BatchHeader, tail: &[u8]) -> bool {
+    let sizes = (0..u32::BITS).map(|bit| i64::from(header.length ^ (1 << bit)) + LENGTH_OVERHEAD as i64);
+    let sizes = sizes.filter_map(|size| usize::try_from(size).ok());
+    let mut sizes: Vec<_> = sizes
+        .filter(|size| (HEADER_SIZE..=tail.len()).contains(size))
+        .collect();
+    sizes.sort_unstable();
+    let (mut at, mut crc) = (CRC_START, 0);
+    sizes.into_iter().any(|size| {
+        crc = crc32c_append(crc, &tail[at..size]);
+        at = size;
+        crc == header.crc
+    })
 }
 
 /// Whether the first sector is missing with nothing in it but the part of the header that no checksum covers.
@@ -320,7 +341,7 @@ mod tests {
         // A length that points behind the end of the file hides the batches that follow.
         let mut long = batch(10, 3, 100);
         let size = long.len() as u64;
-        long[9] ^= 1;
+        long[9] ^= 3;
         let epoch = Epoch(3);
         assert_eq!(
             judged(&joined(&[&long, &batch(11, 3, 10)])),
@@ -337,6 +358,19 @@ mod tests {
             judged(&joined(&[&torn, &batch(11, 4, 10)])),
             Err(NotTorn::ValidBatchBehind { position, epoch })
         );
+    }
+
+    #[test]
+    fn a_length_with_a_wrong_bit_does_not_make_a_whole_batch_a_torn_one() {
+        let good = batch(10, 3, 2000);
+        for bit in 0..32 {
+            let mut wrong = good.clone();
+            wrong[8 + bit / 8] ^= 1 << (bit % 8);
+            for behind in [&[][..], &[0; 5000], &batch(11, 3, 10)] {
+                let tail = joined(&[&wrong, behind]);
+                assert_eq!(judged(&tail), Err(NotTorn::NothingMissing), "bit {bit}");
+            }
+        }
     }
 
     #[test]

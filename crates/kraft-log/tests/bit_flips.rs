@@ -1,24 +1,27 @@
-//! Every bit of a log, flipped: noticed, or proven harmless.
+//! Every bit of every segment and snapshot that Kafka left behind, flipped, one at a time: a start is refused, or needs
+//! nothing of the damaged file and says so.
 
 mod common;
 
 use common::{files, unpack};
-use kraft_core::LogView;
+use kraft_core::{Instant, LogView, Ticket};
 use kraft_fs::{File, FileSystem, MemFs, Open, Unsynced};
-use kraft_log::{LogOptions, open, verify};
-use std::path::Path;
+use kraft_log::{LogOptions, Repair, StorageOp, batch_info, open, verify};
+use kraft_wire::batch::{BatchBuilder, BatchView};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    path::Path,
+};
 
 /// What a flip does.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
 enum Effect {
-    /// A start is refused.
+    /// A start is refused, and a file is named.
     Refused,
-    /// The last batch is cut as a torn one.
-    LastBatchCut,
-    /// The damaged snapshot is set aside, and the log is whole.
+    /// The damaged snapshot is set aside: the log holds what it held.
     SetAside,
-    /// Nothing is noticed: the log is read as before, but for the epoch of a batch.
-    OtherEpoch,
+    /// The damaged snapshot is older than the one that is needed: it is named, and nothing is read from it.
+    Unneeded,
 }
 
 fn flip(file: &impl File, bit: u64) {
@@ -28,83 +31,133 @@ fn flip(file: &impl File, bit: u64) {
     file.write_all_at(&byte, bit / 8).expect("written");
 }
 
-/// Flips every bit of a file and counts the effects. `end` is where the log ends, `last` its last batch.
-fn effects(good: &MemFs, dir: &Path, name: &str, end: i64, last: i64) -> Vec<(Effect, u64)> {
+/// What the flipped file does to a start.
+fn effect(fs: &MemFs, dir: &Path, name: &str, bit: u64) -> Effect {
     let path = dir.join(name);
-    let bytes = good.metadata(&path).expect("readable").expect("it is there").len;
-    let mut counts = std::collections::BTreeMap::new();
-    let file = good.open(&path, Open::Read).expect("it is there");
-    file.set_mode(0o644).expect("a mode");
-    let file = good.open(&path, Open::ReadWrite).expect("it is there");
-    for bit in 0..bytes * 8 {
-        flip(&file, bit);
-        let found = verify(good, dir);
-        flip(&file, bit);
-        let effect = match found {
-            Err(error) => {
-                let (file, _) = error.place();
-                assert!(file.is_some(), "bit {bit} of {name}: {error}");
-                Effect::Refused
-            }
-            Ok(found) if found.end == last => Effect::LastBatchCut,
-            Ok(found) if found.repairs.is_empty() => {
-                assert_eq!(found.end, end, "bit {bit} of {name}");
-                Effect::OtherEpoch
-            }
-            Ok(found) => {
-                assert_eq!(found.end, end, "bit {bit} of {name}: {found:?}");
-                let text: Vec<_> = found.repairs.iter().map(ToString::to_string).collect();
-                if text.iter().any(|text| text.contains("would be renamed")) {
-                    Effect::SetAside
-                } else {
-                    // The epoch cache would follow the batch.
-                    Effect::OtherEpoch
-                }
-            }
-        };
-        *counts.entry(effect).or_insert(0) += 1;
+    let verified = match verify(fs, dir) {
+        Err(error) => {
+            assert_eq!(error.place().0, Some(&*path), "bit {bit} of {name}: {error}");
+            return Effect::Refused;
+        }
+        Ok(verified) => verified,
+    };
+    let set_aside = |repair: &Repair| matches!(repair, Repair::SetAside { path: found } if *found == path);
+    if verified.repairs.iter().any(set_aside) {
+        return Effect::SetAside;
+    }
+    let mut unneeded = verified.unneeded.iter();
+    assert!(
+        unneeded.any(|damage| damage.to_string().contains(name)),
+        "bit {bit} of {name} goes unnoticed: {verified:?}"
+    );
+    Effect::Unneeded
+}
+
+/// Flips every bit of every segment and snapshot of a recorded directory; how many bits have which effect.
+fn effects(name: &str) -> Vec<(Effect, u64)> {
+    let (fs, dir) = unpack(name);
+    let mut counts = BTreeMap::new();
+    for (name, bytes) in segments_and_snapshots(&fs, &dir) {
+        let file = fs.open(&dir.join(&name), Open::Read).expect("it is there");
+        file.set_mode(0o644).expect("a mode");
+        let file = fs.open(&dir.join(&name), Open::ReadWrite).expect("it is there");
+        for bit in 0..bytes.len() as u64 * 8 {
+            flip(&file, bit);
+            *counts.entry(effect(&fs, &dir, &name, bit)).or_insert(0) += 1;
+            flip(&file, bit);
+        }
     }
     counts.into_iter().collect()
 }
 
-/// A log that we have written ourselves, so that what had been durable is known: the last batch cannot go.
-fn reopened(name: &str) -> (MemFs, std::path::PathBuf) {
-    let (fs, dir) = unpack(name);
-    let opened = open(fs.clone(), &dir, LogOptions::default()).expect("opened");
-    opened.writer.close().expect("closed");
-    (fs.crash_image(Unsynced::Kept), dir)
+fn segments_and_snapshots(fs: &MemFs, dir: &Path) -> Vec<(String, Vec<u8>)> {
+    let files = files(fs, dir).into_iter();
+    files
+        .filter(|(name, _)| name.ends_with(".log") || name.ends_with(".checkpoint"))
+        .collect()
 }
 
-#[test]
-fn every_bit_of_a_segment_is_noticed_but_for_some_of_epochs() {
-    let (good, dir) = reopened("small-killed");
-    let index = open(good.crash_image(Unsynced::Kept), &dir, LogOptions::default())
-        .expect("opened")
-        .index;
-    let end = index.end().last_offset;
-    let last = index.batch_end_at_or_before(end - 1);
-    let found = effects(&good, &dir, "00000000000000000000.log", end, last);
-    // No checksum covers the epoch, and no neighbour contradicts these: a higher one in the last batch (30 bits; one
-    // lowers it, one makes it negative), and that of the one before in the first batch of an epoch (1 to 0, 3 to 2).
-    assert_eq!(
-        found,
-        [(Effect::Refused, 8874 * 8 - 32), (Effect::OtherEpoch, 32)]
-    );
+macro_rules! every_bit_of {
+    ($($test:ident: $name:literal, $effects:expr;)*) => {$(
+        #[test]
+        fn $test() {
+            assert_eq!(effects($name), $effects);
+        }
+    )*};
 }
 
+every_bit_of! {
+    formatted: "formatted-initial-controllers", [(Effect::Refused, 597 * 8)];
+    formatted_standalone: "formatted-standalone", [(Effect::Refused, 494 * 8)];
+    formatted_without_voters: "formatted-no-initial-controllers", [(Effect::Refused, 427 * 8)];
+    formatted_static_old: "formatted-static-3.9-IV0", [(Effect::Refused, 249 * 8)];
+    formatted_static_middle: "formatted-static-4.0-IV3", [(Effect::Refused, 309 * 8)];
+    formatted_with_scram: "formatted-standalone-scram", [(Effect::Refused, 527 * 8)];
+    formatted_static: "formatted-static-latest", [(Effect::Refused, 411 * 8)];
+    observer: "observer", [(Effect::Refused, 1076 * 8), (Effect::SetAside, 427 * 8)];
+    pruned: "pruned-killed", [(Effect::Refused, 7147 * 8), (Effect::SetAside, 5554 * 8), (Effect::Unneeded, 4846 * 8)];
+    segments: "segments-killed", [(Effect::Refused, 13902 * 8), (Effect::SetAside, 494 * 8)];
+    small: "small-killed", [(Effect::Refused, 8874 * 8), (Effect::SetAside, 494 * 8)];
+    snapshots: "snapshots-running", [(Effect::Refused, 12230 * 8), (Effect::SetAside, 5814 * 8), (Effect::Unneeded, 5659 * 8)];
+    static_leader: "static0-leader", [(Effect::Refused, 806 * 8), (Effect::SetAside, 249 * 8)];
+    static_follower: "static0-follower", [(Effect::Refused, 806 * 8), (Effect::SetAside, 249 * 8)];
+    upgraded: "upgraded-leader", [(Effect::Refused, 1744 * 8), (Effect::SetAside, 249 * 8)];
+    voter_changes_2: "voter-changes-n2", [(Effect::Refused, 2919 * 8), (Effect::SetAside, 427 * 8)];
+    voter_changes: "voter-changes-n1", [(Effect::Refused, 2919 * 8), (Effect::SetAside, 494 * 8)];
+}
+
+/// The segments and snapshots of the directories that are not gone through are those of others.
 #[test]
-fn every_bit_of_the_latest_snapshot_is_noticed() {
-    let (good, dir) = reopened("pruned-stopped");
-    let names = files(&good, &dir).into_iter().map(|(name, _)| name);
-    let newest = names
-        .filter(|name| name.ends_with(".checkpoint"))
-        .max()
-        .expect("a snapshot");
-    let bytes = good
-        .metadata(&dir.join(&newest))
-        .expect("readable")
-        .expect("it is there")
-        .len;
-    let found = effects(&good, &dir, &newest, 37, -1);
-    assert_eq!(found, [(Effect::SetAside, bytes * 8)]);
+fn the_other_directories_hold_the_same_bytes() {
+    let content = |name| {
+        let (fs, dir) = unpack(name);
+        segments_and_snapshots(&fs, &dir)
+    };
+    for (name, other) in [
+        ("small-stopped", "small-killed"),
+        ("segments-stopped", "segments-killed"),
+        ("pruned-stopped", "pruned-killed"),
+    ] {
+        assert!(content(name) == content(other), "{name}");
+    }
+}
+
+/// A log that we have written, with zeros behind it: a bit among them may be taken for what a crash has torn, which
+/// costs nothing.
+#[test]
+fn zeros_behind_our_own_log() {
+    let (recorded, dir) = unpack("upgraded-leader");
+    let options = LogOptions {
+        preallocate_bytes: 2000,
+        ..LogOptions::default()
+    };
+    let mut log = open(recorded.clone(), &dir, options).expect("opened");
+    let end = log.index.end();
+    let mut batch = BatchBuilder::data(1_760_000_000_000);
+    batch.push(b"a record").expect("it fits");
+    let batches = batch.build(end.last_offset, end.last_epoch.0);
+    let infos = vec![batch_info(&BatchView::parse(batches.clone()).expect("a batch")).expect("valid")];
+    let append = StorageOp::Append { batches, infos };
+    log.index.submit(Ticket(1), &append, Instant(0));
+    log.writer
+        .run_round(&mut VecDeque::from([(Ticket(1), append)]))
+        .expect("written");
+    drop(log);
+
+    let fs = recorded.crash_image(Unsynced::Kept);
+    let path = dir.join("00000000000000000000.log");
+    let file = fs.open(&path, Open::ReadWrite).expect("it is there");
+    let len = file.len().expect("a size");
+    assert_eq!(len, 1744 + 76 + 2000);
+    for bit in 0..len * 8 {
+        flip(&file, bit);
+        match verify(&fs, &dir) {
+            Err(error) => assert_eq!(error.place().0, Some(&*path), "bit {bit}: {error}"),
+            Ok(verified) => {
+                assert!(bit >= (1744 + 76) * 8, "bit {bit} goes unnoticed: {verified:?}");
+                assert_eq!(verified.end, end.last_offset + 1, "bit {bit}");
+            }
+        }
+        flip(&file, bit);
+    }
 }

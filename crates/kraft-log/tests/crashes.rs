@@ -2,11 +2,16 @@
 //! crash, and what is there is a beginning of what was asked for.
 
 use bytes::Bytes;
-use kraft_core::{BatchInfo, ElectionState, Epoch, Instant, LogView, NodeId, ReplicaKey, SnapshotId, Ticket};
+use kraft_core::{
+    BatchInfo, ControlRecord, ElectionState, Epoch, Instant, LogView, NodeId, ReplicaKey, SnapshotId, Ticket,
+};
 use kraft_fs::{Fault, FaultyFs, FileSystem, MemFs, Unsynced};
 use kraft_log::{LogOptions, Opened, StorageError, StorageOp, batch_info, open};
-use kraft_snapshot::{SnapshotHeader, SnapshotWriter};
-use kraft_wire::batch::{BatchBuilder, BatchView, Batches};
+use kraft_snapshot::{SnapshotHeader, SnapshotWriter, control::to_wire};
+use kraft_wire::{
+    batch::{BatchBuilder, BatchView, Batches},
+    control::control_batch,
+};
 use proptest::prelude::*;
 use std::{collections::VecDeque, path::Path};
 
@@ -21,7 +26,8 @@ fn dir() -> &'static Path {
 /// What a history does next.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Append batches of these record sizes, one record each but for the first, which gets as many as its size says.
+    /// Append batches of these record sizes, one record each but for the first, which gets as many as its size says. One
+    /// that begins an epoch has the record of its leader instead.
     Append { sizes: Vec<u16>, next_epochs: u8 },
     /// Cut the log at the batch boundary that lies this far (in 256ths) into it.
     Truncate { at: u8 },
@@ -137,6 +143,16 @@ fn found(opened: &Opened<Fs>) -> Model {
     }
 }
 
+/// The batch that every epoch begins with.
+fn leader_change(base: i64, epoch: Epoch, timestamp: i64) -> Bytes {
+    let record = ControlRecord::LeaderChange {
+        leader: NodeId(1),
+        voters: vec![NodeId(1), NodeId(3)],
+        granting: vec![NodeId(1), NodeId(3)],
+    };
+    control_batch(&[to_wire(&record)], base, epoch.0, timestamp).expect("it fits")
+}
+
 struct History {
     fs: Fs,
     opened: Opened<Fs>,
@@ -218,24 +234,18 @@ impl History {
         let mut bytes = Vec::new();
         let mut infos = Vec::new();
         let mut next = self.submitted.end();
+        let mut before = self.submitted.last_epoch();
         for (n, size) in sizes.iter().enumerate() {
             if n > 0 && n <= usize::from(next_epochs) {
                 self.epoch = Epoch(self.epoch.0 + 1);
             }
             self.stamp += 1;
-            let mut builder = BatchBuilder::data(self.stamp);
-            let records = if n == 0 { i64::from(*size % 5) + 1 } else { 1 };
-            for record in 0..records {
-                // Zeros among the rest: a sector of a good batch may be all zeros.
-                let filler = if size % 3 == 0 {
-                    0
-                } else {
-                    (self.stamp + record) as u8
-                };
-                let value = vec![filler; usize::from(*size)];
-                builder.push_record(None, Some(&value), 0, &[]).expect("it fits");
-            }
-            let batch = builder.build(next, self.epoch.0);
+            let batch = if before == self.epoch {
+                self.data_batch(next, *size, n == 0)
+            } else {
+                leader_change(next, self.epoch, self.stamp)
+            };
+            before = self.epoch;
             let view = BatchView::parse(batch.clone()).expect("our own batch");
             next = view.last_offset() + 1;
             infos.push(batch_info(&view).expect("our own batch"));
@@ -245,6 +255,23 @@ impl History {
             batches: bytes.into(),
             infos,
         });
+    }
+
+    /// One record, or several.
+    fn data_batch(&self, base: i64, size: u16, several: bool) -> Bytes {
+        let mut builder = BatchBuilder::data(self.stamp);
+        let records = if several { i64::from(size % 5) + 1 } else { 1 };
+        for record in 0..records {
+            // Zeros among the rest: a sector of a good batch may be all zeros.
+            let filler = if size.is_multiple_of(3) {
+                0
+            } else {
+                (self.stamp + record) as u8
+            };
+            let value = vec![filler; usize::from(size)];
+            builder.push_record(None, Some(&value), 0, &[]).expect("it fits");
+        }
+        builder.build(base, self.epoch.0)
     }
 
     fn truncate(&mut self, at: u8) {

@@ -1,13 +1,15 @@
 //! What a start makes of the files that it finds: the entries RESTART-006 to RESTART-013 of the reference's tests.
 
-use kraft_core::{ElectionState, Epoch, LogView, NodeId, ReplicaKey, SnapshotId};
+use kraft_core::{ControlRecord, ElectionState, Epoch, LogView, NodeId, ReplicaKey, SnapshotId};
 use kraft_fs::{File, FileSystem, MemFs, Open};
 use kraft_log::{
     LogOptions, OpenError, Opened, SmallFileError, open,
     quorum_state::{self, QuorumStateError},
 };
-use kraft_snapshot::{SnapshotHeader, SnapshotWriter, deleted_name, frozen_name, partial_name};
-use kraft_wire::batch::BatchBuilder;
+use kraft_snapshot::{
+    SnapshotHeader, SnapshotWriter, control::to_wire, deleted_name, frozen_name, partial_name,
+};
+use kraft_wire::{batch::BatchBuilder, control::control_batch};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -46,15 +48,21 @@ fn create(fs: &MemFs, path: &Path, bytes: &[u8]) {
     file.sync_all().expect("synced");
 }
 
-/// A segment that begins at `base` and holds as many records of epoch 1.
+/// A segment that begins at `base` and holds as many records of epoch 1, the first of which is its leader's.
 fn create_segment(fs: &MemFs, dir: &Path, base: i64, records: usize) {
     let mut bytes = Vec::new();
     if records > 0 {
+        let leader = ControlRecord::LeaderChange {
+            leader: NodeId(1),
+            voters: vec![NodeId(1)],
+            granting: vec![NodeId(1)],
+        };
+        bytes.extend_from_slice(&control_batch(&[to_wire(&leader)], base, 1, 0).expect("a short record"));
         let mut batch = BatchBuilder::data(0);
-        for _ in 0..records {
+        for _ in 1..records {
             batch.push(b"value").expect("a short record");
         }
-        bytes.extend_from_slice(&batch.build(base, 1));
+        bytes.extend_from_slice(&batch.build(base + 1, 1));
     }
     create(fs, &dir.join(format!("{base:020}.log")), &bytes);
 }
