@@ -59,12 +59,12 @@ impl Config {
     /// Kafka's defaults for a controller: no listeners, no voters and no bootstrap servers yet. `seed` should differ from
     /// node to node, so that two of them do not campaign at the same moment again and again.
     #[must_use]
-    pub fn new(local: ReplicaKey, cluster_id: impl Into<String>, seed: u64) -> Self {
+    pub fn new(local: ReplicaKey, cluster_id: impl Into<Text>, seed: u64) -> Self {
         Self {
             local,
             cluster_id: cluster_id.into(),
             listeners: Endpoints::empty(),
-            default_listener: String::from("CONTROLLER"),
+            default_listener: Text::from("CONTROLLER"),
             static_voters: VoterSet::default(),
             bootstrap_servers: Vec::new(),
             can_become_voter: true,

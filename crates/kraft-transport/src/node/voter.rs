@@ -63,7 +63,7 @@ impl<F: FileSystem> NodeConfig<F> {
         let mut config = Self::new(core, fs, dir.join("__cluster_metadata-0"));
         config.listeners.push(ListenerConfig {
             name: LISTENER.to_owned(),
-            host: own.host,
+            host: own.host.to_string(),
             port: own.port,
             limits: Default::default(),
         });
