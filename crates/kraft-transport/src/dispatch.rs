@@ -1,7 +1,7 @@
 //! A request from a connection, whosever connection it is: brought to the engine, and its answer.
 
 use crate::{
-    codec::api_versions,
+    codec::{api_versions, sasl},
     command::{Command, CommandSender},
     inbound::Inbound,
     peer_api::PeerApi,
@@ -67,6 +67,10 @@ impl<S: StateMachine> Dispatcher<S> {
     ) -> Result<Bytes, RequestRefused> {
         if !self.serves(key, version) {
             return Err(RequestRefused::NotServed { key, version });
+        }
+        if let Some(answered) = sasl::answer(key, version, &body) {
+            let answered = answered.map_err(|_| RequestRefused::Body { key, version })?;
+            return Ok(answered?);
         }
         if key == ApiKey::MetadataFetch.key() {
             return self.metadata_fetch(&body, version).await;

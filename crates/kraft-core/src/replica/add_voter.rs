@@ -109,6 +109,8 @@ impl Replica {
 
     /// A request of ours got no answer. If it was the question to a new voter, the voter is not added.
     pub(super) fn probe_failed(&mut self, request: RequestId, fault: RequestFault, turn: &mut Turn<'_>) {
+        // A question that stays open for as long as the whole change may take is over with it, whoever notices first.
+        self.expire_change(turn);
         let error = match fault {
             RequestFault::Disconnected | RequestFault::Malformed => ErrorCode::BrokerNotAvailable,
             RequestFault::UnsupportedVersion => ErrorCode::UnsupportedVersion,

@@ -86,6 +86,9 @@ impl Replica {
             leader_endpoints,
         } = announcement;
         self.check_voter_epoch(leader_epoch, leader_id)?;
+        if !leader_endpoints.may_be_recorded() {
+            return Err(ErrorCode::InvalidRequest);
+        }
         let endpoints = if leader_endpoints.is_empty() {
             self.voters().endpoints(leader_id)
         } else {

@@ -127,7 +127,10 @@ impl Replica {
 
     /// Where the leader listens that an answer names: as it says, else as the voter set says.
     fn endpoints_from(&self, answer: &AnswerContext) -> Endpoints {
-        match (answer.leader.and_then(NodeId::known), &answer.leader_endpoint) {
+        let endpoint = answer.leader_endpoint.as_ref();
+        // An address without a host is none.
+        let endpoint = endpoint.filter(|endpoint| !endpoint.host.trim().is_empty());
+        match (answer.leader.and_then(NodeId::known), endpoint) {
             (Some(_), Some(endpoint)) => Endpoints::single(&self.config.default_listener, endpoint.clone()),
             (Some(leader), None) => self.voters().endpoints(leader),
             (None, _) => Endpoints::empty(),

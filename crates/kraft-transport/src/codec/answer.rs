@@ -345,7 +345,7 @@ fn not_described(
                 partitions: indexes
                     .iter()
                     .map(|index| {
-                        let message = "This node keeps no such topic-partition.";
+                        let message = "This server does not host this topic-partition.";
                         refused(*index, ErrorCode::UnknownTopicOrPartition, message)
                     })
                     .collect(),
@@ -354,7 +354,9 @@ fn not_described(
             .collect(),
         (DescribeRefusal::UnknownPartition, Echo::Nothing | Echo::Partition { .. }) => Vec::new(),
         (DescribeRefusal::NotLeader, _) => {
-            let message = "Only the leader can describe the quorum, and this node is not the leader.";
+            let message = "For requests intended only for the leader, this error indicates that the broker is not \
+                           the current leader. For requests intended for any replica, this error indicates that \
+                           the broker is not a replica of the topic partition.";
             vec![m::DescribeQuorumResponseTopic {
                 topic_name: topic.name.to_string(),
                 partitions: vec![refused(0, ErrorCode::NotLeaderOrFollower, message)],

@@ -18,7 +18,13 @@ pub(crate) fn served(machine: Vec<HandledApi>) -> Vec<HandledApi> {
     };
     let mut apis = machine;
     apis.extend(PeerApi::ALL.map(|api| range(api.key(), api.versions())));
-    for api in [ApiKey::ApiVersions, ApiKey::MetadataFetch, ApiKey::UpdateFeatures] {
+    for api in [
+        ApiKey::SaslHandshake,
+        ApiKey::ApiVersions,
+        ApiKey::SaslAuthenticate,
+        ApiKey::MetadataFetch,
+        ApiKey::UpdateFeatures,
+    ] {
         apis.push(range(api.key(), api.versions()));
     }
     apis.sort_by_key(|api| api.key);

@@ -5,6 +5,7 @@ pub(crate) mod api_versions;
 mod inbound;
 mod outbound;
 mod response;
+pub(crate) mod sasl;
 #[cfg(test)]
 mod tests;
 pub(crate) mod update_features;
