@@ -128,16 +128,38 @@ fn single_voter(row: &Row) -> (TempDir, Node) {
         // As recorded: the node itself is registered, with the last of these records.
         node.wait_until_committed(13);
         // Some ask for the snapshot of all that. One that is being written at that moment ends earlier.
-        let snapshot = "data/__cluster_metadata-0/00000000000000000013-0000000001.checkpoint";
         let is_needed = row.0["api"].as_i64() == Some(i64::from(ApiKey::FetchSnapshot.key()));
         let soon = Instant::now() + Duration::from_millis(500);
-        while is_needed && !folder.path().join(snapshot).exists() && Instant::now() < soon {
+        while is_needed && !has_snapshot(&node) && Instant::now() < soon {
             thread::sleep(Duration::from_millis(10));
         }
-        if !is_needed || folder.path().join(snapshot).exists() {
+        if !is_needed || has_snapshot(&node) {
             return (folder, node);
         }
     }
+}
+
+/// Whether it serves the snapshot of its first 13 records.
+fn has_snapshot(node: &Node) -> bool {
+    let request = m::FetchSnapshotRequest {
+        replica_id: 99,
+        topics: vec![m::FetchSnapshotRequestTopic {
+            name: "__cluster_metadata".to_owned(),
+            partitions: vec![m::FetchSnapshotRequestPartition {
+                current_leader_epoch: 1,
+                snapshot_id: m::FetchSnapshotRequestSnapshotId {
+                    end_offset: 13,
+                    epoch: 1,
+                    ..Default::default()
+                },
+                ..Default::default()
+            }],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    let answer: m::FetchSnapshotResponse = node.call(ApiKey::FetchSnapshot, 1, &request);
+    answer.topics[0].partitions[0].error_code == 0
 }
 
 fn lone_voter(row: &Row) -> (TempDir, Node) {
