@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::part::{self, Outcome};
-use crate::{bench, footprint, fuzz, interop, model, mutations, policy, sim, workspace};
+use crate::{bench, footprint, fuzz, interop, model, mutations, policy, quick_start, sim, workspace};
 
 pub(crate) fn run(only: &[String]) -> bool {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()));
@@ -85,6 +85,9 @@ const PARTS: &[(&str, Part)] = &[
             "--no-fail-fast",
         ];
         cargo(name, &what, 30)
+    }),
+    ("quick start", |name| {
+        part::check(name, "the README's program for embedders", quick_start::check)
     }),
     ("fuzz", fuzz::corpus_part),
     ("wire oracle", bench::oracle_part),

@@ -11,6 +11,7 @@ mod model;
 mod mutations;
 mod part;
 mod policy;
+mod quick_start;
 mod scenarios;
 mod sim;
 mod workspace;
