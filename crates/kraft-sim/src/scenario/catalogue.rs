@@ -1,6 +1,6 @@
 //! Which scenarios there are, and which entries of the reference still wait.
 
-use super::text::Scenario;
+use super::{field_reports, text::Scenario};
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -183,28 +183,35 @@ pub struct NamedTest {
 /// A folder or file cannot be read.
 pub fn named_tests(root: &Path) -> io::Result<BTreeMap<String, NamedTest>> {
     let mut found = BTreeMap::new();
+    for_each_source(root, &mut |path, text| {
+        for (id, title) in text.lines().filter_map(named_test) {
+            let path = path.to_owned();
+            found.entry(id).or_insert(NamedTest { title, path });
+        }
+    })?;
+    Ok(found)
+}
+
+/// Hands over every Rust file of the crates of a source tree, with its text.
+pub(super) fn for_each_source(root: &Path, visit: &mut impl FnMut(&Path, &str)) -> io::Result<()> {
     for entry in fs::read_dir(root.join("crates"))? {
         let package = entry?.path();
         for folder in ["src", "tests"].map(|name| package.join(name)) {
             if folder.is_dir() {
-                collect_named_tests(&folder, &mut found)?;
+                for_each_source_in(&folder, visit)?;
             }
         }
     }
-    Ok(found)
+    Ok(())
 }
 
-fn collect_named_tests(folder: &Path, found: &mut BTreeMap<String, NamedTest>) -> io::Result<()> {
+fn for_each_source_in(folder: &Path, visit: &mut impl FnMut(&Path, &str)) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         if path.is_dir() {
-            collect_named_tests(&path, found)?;
+            for_each_source_in(&path, visit)?;
         } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path)?;
-            for (id, title) in text.lines().filter_map(named_test) {
-                let path = path.clone();
-                found.entry(id).or_insert(NamedTest { title, path });
-            }
+            visit(&path, &fs::read_to_string(&path)?);
         }
     }
     Ok(())
@@ -271,6 +278,7 @@ pub fn report(root: &Path) -> io::Result<String> {
             }
         }
     }
+    text += &field_reports::section(root)?;
     Ok(text)
 }
 

@@ -97,6 +97,7 @@
 mod catalogue;
 mod cluster;
 mod command;
+mod field_reports;
 mod model_log;
 pub mod names;
 mod records;
@@ -109,6 +110,7 @@ mod text;
 pub use catalogue::{NamedTest, THEMES, Theme, find, named_tests, report};
 use command::Command;
 pub use command::CommandError;
+pub use field_reports::{FIELD_REPORTS, FieldTest, field_tests};
 pub use text::{Block, NoTitle, Scenario};
 
 /// What running a scenario printed, block by block.
