@@ -150,16 +150,28 @@ mod tests {
     }
 
     #[test]
-    fn a_request_in_flight_occupies_its_peer_until_it_is_answered_or_times_out() {
+    fn conn_002_whoever_has_answered_is_ready_at_once() {
         let mut connections = connections();
         let request = connections.sent(PEER, at(0));
-        assert!(!connections.ready(PEER, at(29_999)));
-        assert!(connections.timed_out(PEER, at(30_000)));
-        assert!(connections.ready(PEER, at(30_000)));
-        connections.finish(RequestId(99), true, at(1));
-        assert!(!connections.ready(PEER, at(1)));
         connections.finish(request, true, at(1));
         assert!(connections.ready(PEER, at(1)));
+    }
+
+    #[test]
+    fn conn_003_an_answer_to_another_request_is_ignored() {
+        let mut connections = connections();
+        connections.sent(PEER, at(0));
+        connections.finish(RequestId(99), true, at(1));
+        assert!(!connections.ready(PEER, at(1)));
+    }
+
+    #[test]
+    fn conn_004_a_request_that_times_out_frees_its_peer() {
+        let mut connections = connections();
+        assert!(!connections.timed_out(PEER, at(30_000)), "nothing was asked");
+        connections.sent(PEER, at(0));
+        assert!(!connections.ready(PEER, at(29_999)) && !connections.timed_out(PEER, at(29_999)));
+        assert!(connections.ready(PEER, at(30_000)) && connections.timed_out(PEER, at(30_000)));
     }
 
     #[test]
@@ -172,11 +184,15 @@ mod tests {
     }
 
     #[test]
-    fn a_reset_frees_everybody_and_forgets_what_was_asked() {
+    fn conn_001_a_reset_frees_everybody_and_forgets_what_was_asked() {
+        let resting = NodeId(2);
         let mut connections = connections();
+        let failed = connections.sent(resting, at(0));
+        connections.finish(failed, false, at(0));
         let request = connections.sent(PEER, at(0));
+        assert!(!connections.ready(PEER, at(0)) && !connections.ready(resting, at(0)));
         connections.reset();
-        assert!(connections.ready(PEER, at(0)));
+        assert!(connections.ready(PEER, at(0)) && connections.ready(resting, at(0)));
         assert_eq!(connections.expected_from(request), None);
     }
 

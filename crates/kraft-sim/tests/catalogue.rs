@@ -24,7 +24,14 @@ fn the_page_is_up_to_date() {
 #[test]
 fn every_scenario_belongs_to_a_theme() {
     let found = scenario::find(&root()).expect("the scenario folders can be read");
-    let known: Vec<String> = scenario::THEMES.iter().flat_map(scenario::Theme::ids).collect();
+    let themes = scenario::THEMES.iter().chain(scenario::OWN_THEMES);
+    let known: Vec<String> = themes.flat_map(scenario::Theme::ids).collect();
     let strangers: Vec<_> = found.keys().filter(|id| !known.contains(id)).collect();
     assert!(strangers.is_empty(), "no theme has {strangers:?}");
+}
+
+#[test]
+fn every_entry_of_the_reference_is_listed() {
+    let entries: u32 = scenario::THEMES.iter().map(|theme| theme.entries).sum();
+    assert_eq!(entries, 438);
 }

@@ -95,7 +95,8 @@ impl Replica {
         }
     }
 
-    /// The check of all requests that only a leader of the very epoch may answer.
+    /// The check of all requests that only a leader of the very epoch may answer. One that hands over serves fetches to
+    /// the last, as it waits for them; what else it is asked for it refuses (`check_leads_on`).
     pub(super) fn check_leader_epoch(&self, epoch: Epoch) -> Result<(), ErrorCode> {
         if epoch < self.epoch {
             return Err(ErrorCode::FencedLeaderEpoch);
@@ -105,9 +106,6 @@ impl Replica {
         }
         if !matches!(self.role, Role::Leader(_)) {
             return Err(ErrorCode::NotLeaderOrFollower);
-        }
-        if self.shutting_down() {
-            return Err(ErrorCode::BrokerNotAvailable);
         }
         Ok(())
     }

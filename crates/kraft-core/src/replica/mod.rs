@@ -51,7 +51,7 @@ use crate::{
     timer::{Timer, earlier},
     voter_set::{VoterNode, VoterSet},
 };
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeSet, string::String, vec::Vec};
 use core::time::Duration;
 use snapshot_response::Installing;
 use tickets::Tickets;
@@ -91,6 +91,8 @@ pub struct Replica {
     installing: Option<Installing>,
     /// The end of the graceful shutdown, once it has begun.
     shutdown: Timer,
+    /// Who could not be reached since then, when it was asked last.
+    unreachable: BTreeSet<NodeId>,
     /// Nothing happens any more.
     ended: bool,
 }

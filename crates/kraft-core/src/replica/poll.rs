@@ -165,7 +165,12 @@ impl Replica {
             .oldest_unfinished()
             .filter(|_| !only_voter)
             .map_or(Timer::NEVER, |since| Timer::at(since.after(window)));
-        let reason = if shutting_down {
+        if shutting_down && leader.handover == Timer::NEVER {
+            leader.handover = Timer::at(now.after(Self::HANDOVER));
+        }
+        let reason = if leader.handover.expired(now) {
+            "shutting down; no successor has everything"
+        } else if shutting_down && leader.has_successor_at(self.config.local.id, turn.end.last_offset) {
             "shutting down"
         } else if leader.resign_requested {
             "asked to resign"
@@ -304,7 +309,8 @@ impl Replica {
                 let check = (!self.is_only_voter()).then(|| leader.check_quorum.deadline());
                 let change = leader.pending_change.as_ref().map(|change| change.expires);
                 let disk = leader.disk_patience.deadline();
-                earlier(earlier(Some(leader.heartbeat), check), earlier(change, disk))
+                let own = earlier(Some(leader.heartbeat), leader.handover.deadline());
+                earlier(earlier(own, check), earlier(change, disk))
             }
             Role::Follower(_) if shutting_down => None,
             Role::Follower(follower) => {

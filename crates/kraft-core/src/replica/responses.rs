@@ -29,6 +29,7 @@ impl Replica {
         turn: &mut Turn<'_>,
     ) -> Option<NodeId> {
         let from = self.connections.expected_from(answer.request)?;
+        self.unreachable.remove(&from);
         let screened = if answer.top_level != ErrorCode::None {
             self.top_level_error(answer.top_level, turn)
         } else if answer.partition != PartitionMatch::Metadata {
@@ -148,6 +149,9 @@ impl Replica {
                 Screened::Done { success: false }
             }
         };
+        if self.shutting_down() {
+            self.unreachable.insert(from);
+        }
         self.conclude(request, screened, from, turn);
         self.probe_failed(request, fault, turn);
     }

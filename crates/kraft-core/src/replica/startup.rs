@@ -22,7 +22,7 @@ use crate::{
     time::Time,
     timer::Timer,
 };
-use alloc::vec::Vec;
+use alloc::{collections::BTreeSet, vec::Vec};
 use core::time::Duration;
 
 impl Replica {
@@ -68,6 +68,7 @@ impl Replica {
             truncation: Ticket::NONE,
             installing: None,
             shutdown: Timer::NEVER,
+            unreachable: BTreeSet::new(),
             ended: false,
             config,
         };

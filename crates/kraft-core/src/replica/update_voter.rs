@@ -94,7 +94,7 @@ impl Replica {
         turn: &mut Turn<'_>,
     ) -> Result<Option<i64>, ErrorCode> {
         self.expire_change(turn);
-        self.check_leader_epoch(epoch)?;
+        self.check_leads_on(epoch)?;
         let levels = node.kraft_versions;
         if node.key.id.known().is_none() || node.key.directory_id.is_none() {
             return Err(ErrorCode::InvalidRequest);

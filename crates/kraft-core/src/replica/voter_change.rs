@@ -88,7 +88,7 @@ impl Replica {
             );
             return Err(ChangeRefusal::new(ErrorCode::InconsistentClusterId, message));
         }
-        self.check_leader_epoch(self.epoch)
+        self.check_leads_on(self.epoch)
             .map_err(|error| ChangeRefusal::new(error, ""))?;
         if voter.id.known().is_none() || voter.directory_id.is_none() {
             let message = format!("{} voter request didn't include a valid voter", name.noun());

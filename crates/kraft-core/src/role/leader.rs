@@ -32,6 +32,8 @@ pub(crate) struct Leader {
     pub(crate) disk_patience: Timer,
     /// Whether it was asked to resign.
     pub(crate) resign_requested: bool,
+    /// When a leader that is shutting down stops to wait for a successor that has everything.
+    pub(crate) handover: Timer,
     /// At kraft.version 0: the voters with what they have told of themselves by UpdateRaftVoter.
     pub(crate) reported_voters: Option<VoterSet>,
     /// The voter change that is under way.
@@ -60,6 +62,7 @@ impl Leader {
             heartbeat: now,
             disk_patience: Timer::NEVER,
             resign_requested: false,
+            handover: Timer::NEVER,
             reported_voters: None,
             pending_change: None,
             upgrade_callers: Vec::new(),
@@ -182,6 +185,12 @@ impl Leader {
             .collect();
         successors.sort();
         successors.into_iter().map(|(_, key)| key).collect()
+    }
+
+    /// Whether some voter other than `local` has everything before `end`.
+    pub(crate) fn has_successor_at(&self, local: NodeId, end: i64) -> bool {
+        let mut others = self.voters.iter().filter(|(id, _)| **id != local);
+        others.any(|(_, (_, progress))| progress.end().is_some_and(|has| has >= end))
     }
 
     pub(crate) fn voters(&self) -> impl Iterator<Item = (ReplicaKey, &Progress)> {

@@ -64,7 +64,7 @@ impl Theme {
     }
 }
 
-/// The themes that have scenarios.
+/// The themes of the reference.
 pub const THEMES: &[Theme] = &[
     Theme::new("ELECT", "Elections and votes", 30),
     Theme::new("PREVOTE", "Pre-vote", 21),
@@ -127,8 +127,39 @@ pub const THEMES: &[Theme] = &[
         (19, FULL_SIMULATION),
         (20, FULL_SIMULATION),
     ]),
+    Theme::new("METRICS", "Metrics", 8).waiting(&[
+        (1, METRICS),
+        (2, METRICS),
+        (3, METRICS),
+        (4, METRICS),
+        (5, METRICS),
+        (6, METRICS),
+        (7, METRICS),
+        (8, METRICS),
+    ]),
+    Theme::new("CONN", "Connections, request manager, network channel, queue", 10).foreign(&[
+        (
+            6,
+            "a network thread that sleeps until it is woken, where here every peer has a task of its own",
+        ),
+        (
+            10,
+            "the queue between its threads, with wake-ups and null messages",
+        ),
+    ]),
 ];
 
+/// Themes of our own: behaviour that the reference does not have, or not so.
+pub const OWN_THEMES: &[Theme] = &[
+    Theme::new(
+        "HANDOVER",
+        "A leader that is shut down waits for its successor",
+        8,
+    ),
+    Theme::new("REFUSAL", "What a peer says is not believed", 4),
+];
+
+const METRICS: &str = "the metrics";
 const SNAPSHOT_IDS: &str = "snapshot ids that the caller chooses, where here they are what is applied";
 
 const FULL_SIMULATION: &str = "the full simulation, with all invariants of the reference";
@@ -224,7 +255,7 @@ fn named_test(line: &str) -> Option<(String, String)> {
     let (theme, number, title) = (parts.next()?, parts.next()?, parts.next()?);
     let theme = theme.to_ascii_uppercase();
     let is_number = number.len() == 3 && number.bytes().all(|byte| byte.is_ascii_digit());
-    let known = THEMES.iter().any(|known| known.name == theme);
+    let known = THEMES.iter().chain(OWN_THEMES).any(|known| known.name == theme);
     let mut title = title.replace('_', " ");
     title.get_mut(..1)?.make_ascii_uppercase();
     (is_number && known).then(|| (format!("{theme}-{number}"), title))
@@ -253,7 +284,11 @@ pub fn report(root: &Path) -> io::Result<String> {
         );
     }
     line(&mut text, format_args!("| **all** | | {all} | {shown} |"));
-    for theme in THEMES {
+    line(&mut text, format_args!("\nBeside them, of our own:\n"));
+    for theme in OWN_THEMES {
+        line(&mut text, format_args!("- {}: {}", theme.name, theme.about));
+    }
+    for theme in THEMES.iter().chain(OWN_THEMES) {
         line(&mut text, format_args!("\n## {}: {}\n", theme.name, theme.about));
         for (number, id) in (1..).zip(theme.ids()) {
             let place = |path: &Path| path.strip_prefix(root).unwrap_or(path).display().to_string();

@@ -55,7 +55,7 @@
 //! | --- | --- |
 //! | `wait 500`, `wait deadline`, `wait transition` | time passes, with a tick at each deadline of the replica, until then, the next deadline, or a change of role or epoch |
 //! | `vote from=B epoch=3`, `pre-vote …` | a (pre-)vote request; `log=10-3` (L's own end if missing), `to=L@l` |
-//! | `begin leader=B epoch=3` | BeginQuorumEpoch; `endpoints=none`, `to=` |
+//! | `begin leader=B epoch=3` | BeginQuorumEpoch; `endpoints=none`, `two`, `nameless` or `hostless`, `to=` |
 //! | `end leader=B epoch=3 preferring=L@l,C@c` | EndQuorumEpoch |
 //! | `fetch from=B epoch=3 offset=5 last=3` | Fetch; `hw=` (not sent if missing), `max-wait=`, `max-bytes=` |
 //! | `fetch-snapshot from=B epoch=3 snapshot=10-3` | FetchSnapshot; `position=`, `max-bytes=` |
@@ -107,7 +107,7 @@ mod responses;
 mod show;
 mod text;
 
-pub use catalogue::{NamedTest, THEMES, Theme, find, named_tests, report};
+pub use catalogue::{NamedTest, OWN_THEMES, THEMES, Theme, find, named_tests, report};
 use command::Command;
 pub use command::CommandError;
 pub use field_reports::{FIELD_REPORTS, FieldTest, field_tests};

@@ -7,7 +7,7 @@ use super::{
     show,
 };
 use kraft_core::{
-    Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplicaKey, ReplyId,
+    Endpoint, Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplicaKey, ReplyId,
     RequestContext, SuccessorRank, SupportedVersions, Text, VoterChange, VoterNode,
 };
 use std::time::Duration;
@@ -146,6 +146,11 @@ fn leader_endpoints(command: &Command, leader: NodeId, usual: bool) -> Result<En
             let mut endpoints = names::endpoints(leader);
             endpoints.insert("SECOND", names::endpoint(leader));
             Ok(endpoints)
+        }
+        Some("nameless") => Ok(Endpoints::single(" ", names::endpoint(leader))),
+        Some("hostless") => {
+            let host = String::new().into();
+            Ok(Endpoints::single("CONTROLLER", Endpoint { host, port: 9093 }))
         }
         Some(text) => Err(bad("endpoints", text)),
     }
