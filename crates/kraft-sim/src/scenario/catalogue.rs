@@ -250,7 +250,9 @@ fn for_each_source_in(folder: &Path, visit: &mut impl FnMut(&Path, &str)) -> io:
 
 /// Id and title of a line such as `fn restart_009_an_unknown_data_version_is_refused() {`.
 fn named_test(line: &str) -> Option<(String, String)> {
-    let (name, _) = line.trim_start().strip_prefix("fn ")?.split_once('(')?;
+    let line = line.trim_start();
+    let line = line.strip_prefix("async ").unwrap_or(line);
+    let (name, _) = line.strip_prefix("fn ")?.split_once('(')?;
     let mut parts = name.splitn(3, '_');
     let (theme, number, title) = (parts.next()?, parts.next()?, parts.next()?);
     let theme = theme.to_ascii_uppercase();

@@ -7,7 +7,7 @@ mod outbound;
 mod response;
 pub(crate) mod sasl;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 pub(crate) mod update_features;
 #[cfg(test)]
 mod wire_theme_test;

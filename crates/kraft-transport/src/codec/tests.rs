@@ -21,7 +21,8 @@ fn endpoint() -> Endpoint {
     }
 }
 
-fn requests() -> Vec<PeerRequest> {
+/// One of each kind, and a Vote in both forms.
+pub(crate) fn requests() -> Vec<PeerRequest> {
     let cluster_id = kraft_core::Text::from("cluster");
     let log_end = LogEnd {
         last_epoch: Epoch(4),

@@ -1,6 +1,8 @@
 //! Kafka's framing over TCP: the listener, and connections to peers.
 
 mod client;
+#[cfg(test)]
+mod conn_theme_test;
 mod frame;
 mod listener;
 mod log_limit;
