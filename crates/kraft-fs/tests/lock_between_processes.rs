@@ -22,7 +22,7 @@ fn child() {
 }
 
 #[test]
-fn a_directory_that_another_process_has_locked_is_refused_until_it_ends() {
+fn field_h11_a_directory_that_another_process_has_locked_is_refused_until_it_ends() {
     // The case lock-held-fcntl of the damaged directories.
     let root = tempfile::tempdir().unwrap();
     let mut child = Command::new(std::env::current_exe().unwrap())
@@ -40,6 +40,8 @@ fn a_directory_that_another_process_has_locked_is_refused_until_it_ends() {
         matches!(refused, Err(LockError::HeldByOther { .. })),
         "{refused:?}"
     );
+    let text = refused.expect_err("locked").to_string();
+    assert!(text.contains(root.path().to_str().unwrap()), "{text}");
 
     drop(child.stdin.take());
     for line in lines {

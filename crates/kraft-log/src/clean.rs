@@ -47,10 +47,11 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    /// Lets go of snapshots, the oldest first, while they are `due`; the argument is the snapshot and the bytes of log
-    /// and snapshots together.
+    /// Lets go of snapshots, the oldest first, while they are `due`, and says why; the argument is the snapshot and the
+    /// bytes of log and snapshots together.
     pub(crate) fn shrink<E>(
         &mut self,
+        reason: &'static str,
         mut due: impl FnMut(SnapshotId, u64) -> Result<bool, E>,
     ) -> Result<(), E> {
         while let [oldest, next, ..] = self.snapshots[..] {
@@ -59,6 +60,12 @@ impl Extent {
             if !due(oldest.id, log + snapshots)? || !self.start_at(next.id) {
                 break;
             }
+            tracing::info!(
+                end_offset = oldest.id.end_offset,
+                epoch = oldest.id.epoch.0,
+                log_start = self.start,
+                "a snapshot goes, and the log before the next one: {reason}"
+            );
         }
         Ok(())
     }

@@ -179,6 +179,7 @@ fn contiguous<F: FileSystem>(
         return Err(OpenError::NoSnapshot {
             path: dir.join(log_file(start)),
             start,
+            latest: snapshot.map(|(id, _)| id.end_offset),
         });
     }
     let mut epochs = EpochCache::default();

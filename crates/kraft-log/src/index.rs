@@ -161,6 +161,7 @@ impl LogIndex {
     }
 
     fn append(&mut self, infos: &[BatchInfo]) {
+        assert!(!infos.is_empty(), "an append has a batch");
         for info in infos {
             assert_eq!(info.base, self.end, "an append continues the log");
             assert!(info.last >= info.base, "a batch has a record");

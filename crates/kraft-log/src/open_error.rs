@@ -120,14 +120,17 @@ pub enum OpenError {
     },
     /// What came before the first segment is in no snapshot.
     #[error(
-        "{} begins at offset {start}, and no snapshot holds what was before. Nothing was changed. {WAYS_OUT}",
-        path.display()
+        "{} begins at offset {start}, and no snapshot holds what was before{}. Nothing was changed. {WAYS_OUT}",
+        path.display(),
+        latest.map_or(String::new(), |end| format!(": the latest ends at offset {end}"))
     )]
     NoSnapshot {
         /// The first segment.
         path: PathBuf,
         /// Where it begins.
         start: i64,
+        /// Where the latest snapshot ends.
+        latest: Option<i64>,
     },
     /// The latest snapshot cannot be used.
     #[error("{0}. Nothing was changed. {WAYS_OUT}")]

@@ -466,9 +466,11 @@ impl<F: FileSystem> LogWriter<F> {
         extent.segments = sizes.map(|(base, segment)| (*base, segment.written)).collect();
         drop(layout);
         let Retention { bytes, age_ms } = self.options.retention;
-        extent.shrink(|_, total| Ok::<_, StorageError>(bytes.is_some_and(|most| total > most)))?;
+        extent.shrink("log and snapshots are too large", |_, total| {
+            Ok::<_, StorageError>(bytes.is_some_and(|most| total > most))
+        })?;
         if let Some(age_ms) = age_ms {
-            extent.shrink(|id, _| {
+            extent.shrink("it is too old", |id, _| {
                 let timestamp = last_contained_timestamp(fs, dir, id)?;
                 Ok::<_, StorageError>(timestamp.is_some_and(|at| now_ms.saturating_sub(at) > age_ms))
             })?;

@@ -89,8 +89,6 @@ pub const THEMES: &[Theme] = &[
     Theme::new("CLUSTERAUTH", "Cluster id checks and cluster authorisation", 6),
     Theme::new("SHUTDOWN", "Shutdown", 4),
     Theme::new("SNAPSHOT", "Snapshot files, FetchSnapshot, createSnapshot", 31).foreign(&[
-        (20, SNAPSHOT_IDS),
-        (21, SNAPSHOT_IDS),
         (26, "a writer that lives on after the freeze"),
         (
             29,
@@ -106,7 +104,10 @@ pub const THEMES: &[Theme] = &[
         "the lock between those who append and the one who drains, where here one thread does both",
     )]),
     Theme::new("LISTENER", "Listener callbacks and readers", 14),
-    Theme::new("LOG", "Metadata log and record reading", 34),
+    Theme::new("LOG", "Metadata log and record reading", 34).foreign(&[(
+        14,
+        "a place in a file that travels with the high watermark, where here a read looks it up",
+    )]),
     Theme::new("WIRE", "Message shapes by version", 13),
     Theme::new(
         "SIM",
@@ -160,7 +161,6 @@ pub const OWN_THEMES: &[Theme] = &[
 ];
 
 const METRICS: &str = "the metrics";
-const SNAPSHOT_IDS: &str = "snapshot ids that the caller chooses, where here they are what is applied";
 
 const FULL_SIMULATION: &str = "the full simulation, with all invariants of the reference";
 

@@ -112,6 +112,8 @@ pub struct Engine<S: StateMachine, L, N> {
     network: N,
     /// When the log is to be cleaned next.
     clean_at: Instant,
+    /// Whether there may be something to clean before that: a snapshot has come.
+    clean_soon: bool,
     /// The newest operation that the log thread has been given.
     submitted: Ticket,
     /// Everything up to this is durable.
@@ -159,6 +161,7 @@ where
             applied: Applied::new(&index),
             state: watch::Sender::new(NodeState::new(config.core.local.id)),
             clean_at: now.mono.after(config.clean_interval),
+            clean_soon: true,
             config,
             replica,
             index,

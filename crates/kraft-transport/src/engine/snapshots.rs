@@ -7,7 +7,7 @@ use crate::{
     storage::{SnapshotJob, SnapshotOutcome, Storage},
 };
 use kraft_core::{Instant, LogView, SnapshotId, StateMachine, Ticket, Time};
-use kraft_log::StorageOp;
+use kraft_log::{SnapshotIdError, StorageOp};
 use kraft_snapshot::frozen_name;
 use tokio::sync::oneshot;
 use tracing::{info, warn};
@@ -75,6 +75,8 @@ enum NotBegun {
     Exists,
     /// Nothing has been applied at all.
     Empty,
+    /// What has been applied is no place for a snapshot.
+    Refused(SnapshotIdError),
     /// The state machine has none to give.
     NotNow,
 }
@@ -105,13 +107,17 @@ where
         }
     }
 
-    /// Asks the log thread to remove what retention does not keep.
+    /// Asks the log thread to remove what retention does not keep: from time to time, after a snapshot was written, and
+    /// after a start, once all that is committed is applied. One that was fetched has taken the place of all there was.
     pub(super) fn clean_if_due(&mut self, now: Time) {
-        if now.mono < self.clean_at {
+        let high_watermark = self.replica.high_watermark();
+        let caught_up = high_watermark.is_some_and(|high_watermark| self.applied.next() >= high_watermark);
+        if now.mono < self.clean_at && !(self.clean_soon && caught_up) {
             return;
         }
         self.clean_at = now.mono.after(self.config.clean_interval);
-        if let Some(high_watermark) = self.replica.high_watermark() {
+        if let Some(high_watermark) = high_watermark {
+            self.clean_soon = false;
             // What is not applied yet may have to be read.
             let high_watermark = high_watermark.min(self.applied.next());
             let clean = StorageOp::Clean {
@@ -131,13 +137,12 @@ where
             Ok(()) => return self.snapshots.waiting.push(reply),
             // Nothing has happened since.
             Err(NotBegun::Exists) => Ok(()),
-            Err(NotBegun::Empty) => Err("nothing is committed"),
-            Err(NotBegun::NotNow) => Err("the state machine is in the middle of a transaction"),
+            Err(NotBegun::Empty) => Err("nothing is committed".to_owned()),
+            Err(NotBegun::NotNow) => Err("the state machine is in the middle of a transaction".to_owned()),
+            Err(NotBegun::Refused(reason)) => Err(reason.to_string()),
         };
         // Callers that are gone learn nothing.
-        let _ = reply.send(refusal.map_err(|reason| RaftError::NoSnapshot {
-            reason: reason.to_owned(),
-        }));
+        let _ = reply.send(refusal.map_err(|reason| RaftError::NoSnapshot { reason }));
     }
 
     /// Starts a snapshot if enough has been applied, or for long enough. Comes behind every pass over committed batches,
@@ -167,6 +172,11 @@ where
                     );
                 }
             }
+            Err(NotBegun::Refused(reason)) => {
+                // It is due again when as much has been applied once more.
+                self.snapshots.due.restart(now.mono);
+                warn!(end_offset = self.applied.next(), %reason, "no snapshot can be taken here");
+            }
             Err(NotBegun::Exists | NotBegun::Empty) => {}
         }
     }
@@ -182,6 +192,10 @@ where
         if snapshot.end_offset == 0 {
             return Err(NotBegun::Empty);
         }
+        let checked = self
+            .index
+            .check_snapshot_id(snapshot, self.replica.high_watermark());
+        checked.map_err(NotBegun::Refused)?;
         let values = self.machine.snapshot().ok_or(NotBegun::NotNow)?;
         let last = snapshot.end_offset - 1;
         let kraft_version = self.replica.kraft_version_at(last);
@@ -205,6 +219,7 @@ where
             SnapshotOutcome::Written { size } => {
                 info!(end_offset = snapshot.end_offset, size, "snapshot written");
                 self.index.snapshot_stored(snapshot, size);
+                self.clean_soon = true;
                 Ok(())
             }
             SnapshotOutcome::Failed { reason } => {

@@ -6,7 +6,7 @@ use kraft_core::{BatchInfo, Epoch, Instant, LogView, NodeId, Ticket};
 use kraft_fs::MemFs;
 use kraft_log::{LogOptions, StorageOp};
 use kraft_transport::{Command, PeerApi, RaftError, SubmitChangeResult};
-use kraft_wire::batch::{BatchView, Batches};
+use kraft_wire::batch::{BATCH_SIZE_MAX, BatchBuilder, BatchView, Batches};
 use std::{path::Path, time::Duration};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
@@ -359,6 +359,25 @@ fn field_h21_one_huge_proposal_is_refused_and_nothing_else_happens() {
     assert_eq!(node.engine.replica().leader(), Some(NodeId(1)));
     // Just small enough is a batch of its own.
     node.commit(&"x".repeat(8 * 1024 * 1024 - 200));
+}
+
+#[test]
+fn log_021_a_batch_has_at_most_eight_mebibytes() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    // The largest value with which a batch has that size: sizes of lengths depend on the value's.
+    let size_with = |bytes| BatchBuilder::data(0).size_with(bytes);
+    let overhead = size_with(BATCH_SIZE_MAX - 200) - (BATCH_SIZE_MAX - 200);
+    let largest = BATCH_SIZE_MAX - overhead;
+    assert_eq!(size_with(largest), BATCH_SIZE_MAX);
+    // Records are counted with the longest prefixes that they may have, a few bytes more than they take.
+    node.commit(&"x".repeat(largest - 64));
+    let (larger, mut answer) = submit(&"x".repeat(largest + 1));
+    node.turn([larger]);
+    let refused = Err(RaftError::TooLarge {
+        max: BATCH_SIZE_MAX as u32,
+    });
+    assert_eq!(answer.try_recv().expect("answered at once"), refused);
 }
 
 /// The epoch of a batch is not among what a caller could get wrong: it is the core's own, of the step that appends.

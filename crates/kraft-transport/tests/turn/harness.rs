@@ -240,8 +240,16 @@ pub(super) fn submit(
 }
 
 pub(super) fn inbound(api: PeerApi, body: bytes::Bytes) -> (Command<Words>, oneshot::Receiver<bytes::Bytes>) {
-    let (reply, answer) = oneshot::channel();
     let version = *api.versions().end();
+    inbound_at(api, body, version)
+}
+
+pub(super) fn inbound_at(
+    api: PeerApi,
+    body: bytes::Bytes,
+    version: i16,
+) -> (Command<Words>, oneshot::Receiver<bytes::Bytes>) {
+    let (reply, answer) = oneshot::channel();
     let inbound = Inbound::new(api, body, version, "CONTROLLER".into(), reply);
     (Command::Inbound(inbound), answer)
 }
@@ -281,17 +289,24 @@ pub(super) const FETCHED: SnapshotId = SnapshotId {
 /// The bytes of a whole snapshot with one word.
 pub(super) fn snapshot_file() -> Bytes {
     let fs = MemFs::new();
-    let dir = Path::new("/");
+    fs.create_dir_all(Path::new(LOG_DIR)).expect("created");
+    store_snapshot(&fs, FETCHED);
+    let read = fs.read_bounded(&Path::new(LOG_DIR).join(frozen_name(FETCHED)), 1 << 20);
+    read.expect("readable").expect("it is there").into()
+}
+
+pub(super) const LOG_DIR: &str = "/data/__cluster_metadata-0";
+
+/// Writes a snapshot with one word beside the log.
+pub(super) fn store_snapshot(fs: &MemFs, id: SnapshotId) {
     let header = SnapshotHeader {
         last_contained_log_timestamp: 0,
         kraft_version: 0,
         voters: None,
     };
-    let mut writer = SnapshotWriter::create(&fs, dir, FETCHED, &header, || 0).expect("created");
+    let mut writer = SnapshotWriter::create(fs, Path::new(LOG_DIR), id, &header, || 0).expect("created");
     writer.append(b"from the snapshot").expect("appended");
     writer.freeze().expect("frozen");
-    let read = fs.read_bounded(&dir.join(frozen_name(FETCHED)), 1 << 20);
-    read.expect("readable").expect("it is there").into()
 }
 
 /// A voter that follows node 2 and has sent it a first Fetch.
@@ -444,6 +459,13 @@ impl Node {
 
     /// Node 2 answers the next Fetch with these batches.
     pub(super) fn fetched(&mut self, records: Vec<u8>, high_watermark: i64) {
+        self.answered_without_flush(records, high_watermark);
+        self.flush();
+        self.flush();
+    }
+
+    /// As `fetched`; the log thread has done nothing yet.
+    pub(super) fn answered_without_flush(&mut self, records: Vec<u8>, high_watermark: i64) {
         let request = self.asked(|body| matches!(body, PeerRequest::Fetch { .. }));
         let mut partition = m::FetchResponsePartition {
             high_watermark,
@@ -462,7 +484,5 @@ impl Node {
         };
         let body = body.to_bytes(17).expect("encoded");
         self.turn([Command::FetchResponse(from_leader(request, 17, body))]);
-        self.flush();
-        self.flush();
     }
 }

@@ -5,5 +5,6 @@ mod append;
 mod common;
 mod harness;
 mod listener;
+mod reports;
 mod snapshots;
 mod turns;

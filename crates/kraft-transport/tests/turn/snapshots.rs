@@ -77,30 +77,67 @@ fn a_download_that_is_given_up_leaves_no_file() {
 }
 
 #[test]
-fn once_a_minute_old_snapshots_and_the_log_before_them_go() {
+fn field_h06_old_snapshots_and_the_log_before_them_go_when_a_newer_one_is_written() {
     let fs = MemFs::new();
     let mut node = Node::open(&fs, &[(1, 9001)]);
     node.lead();
-    for word in ["one", "two"] {
-        let (command, _answer) = submit(word);
-        node.turn([command]);
-        node.flush();
+    for word in ["one", "two", "three"] {
+        node.commit(word);
         let (reply, mut written) = oneshot::channel();
         node.turn([Command::TriggerSnapshot { reply }]);
         node.flush();
         assert_eq!(written.try_recv().expect("answered"), Ok(()));
+        node.turn([]);
+        node.flush();
+        // The newest one stays, however little may be kept.
+        let newest = node.engine.log().latest_snapshot().expect("it is written");
+        assert_eq!(newest.end_offset, node.end());
+        assert_eq!(snapshot_files(&fs), [frozen_name(newest)]);
     }
-    let newest = node.engine.log().latest_snapshot().expect("there are two");
-    assert_eq!((node.engine.log().start(), snapshot_files(&fs).len()), (0, 2));
+    let newest = node.engine.log().latest_snapshot().expect("it is written");
+    assert_eq!(node.engine.log().start(), newest.end_offset);
+}
+
+#[test]
+fn field_h06_what_is_too_old_goes_once_a_minute_and_at_a_start() {
+    let fs = MemFs::new();
+    let mut node = Node::open(&fs, &[(1, 9001)]);
+    node.lead();
+    let mut ids = Vec::new();
+    for word in ["one", "two"] {
+        node.commit(word);
+        ids.push(SnapshotId {
+            end_offset: node.end(),
+            epoch: node.engine.replica().epoch(),
+        });
+    }
+    let newest = ids[1];
+    // Nobody tells the node of these.
+    let place = |fs: &MemFs| ids.iter().for_each(|id| store_snapshot(fs, *id));
+    place(&fs);
     node.now_ms = 59_000;
     node.turn([]);
     node.flush();
-    assert_eq!(node.engine.log().start(), 0);
+    assert_eq!(snapshot_files(&fs).len(), 2);
     node.now_ms = 61_000;
     node.turn([]);
     node.flush();
-    assert_eq!(node.engine.log().start(), newest.end_offset);
     assert_eq!(snapshot_files(&fs), [frozen_name(newest)]);
+    drop(node);
+
+    place(&fs);
+    let mut node = Node::open(&fs, &[(1, 9001)]);
+    assert_eq!(
+        snapshot_files(&fs).len(),
+        2,
+        "the log begins before the older one's end"
+    );
+    node.lead();
+    node.turn([]);
+    node.flush();
+    assert!(node.now_ms < 59_000);
+    assert_eq!(snapshot_files(&fs), [frozen_name(newest)]);
+    assert_eq!(node.engine.log().start(), newest.end_offset);
 }
 
 #[test]

@@ -1,0 +1,103 @@
+//! Theme LOG of the scenarios: what may not stand in a log. The ids are those of the list that docs/scenarios.md shows.
+
+use bytes::Bytes;
+use kraft_core::{Instant, Ticket};
+use kraft_fs::MemFs;
+use kraft_log::{LogOptions, StorageOp, batch_info, open};
+use kraft_wire::{
+    UnknownTags,
+    batch::{BatchBuilder, BatchView},
+    control::{
+        ControlError, ControlRecord, KRaftVersionRecord, LeaderChangeMessage, SnapshotFooterRecord,
+        SnapshotHeaderRecord, VotersRecord, control_batch, control_records,
+    },
+};
+use std::path::Path;
+
+fn all_control_records() -> [(i16, ControlRecord); 5] {
+    let unknown_tags = UnknownTags::default;
+    [
+        (
+            2,
+            ControlRecord::LeaderChange(LeaderChangeMessage {
+                version: 0,
+                leader_id: 1,
+                voters: Vec::new(),
+                granting_voters: Vec::new(),
+                unknown_tags: unknown_tags(),
+            }),
+        ),
+        (
+            3,
+            ControlRecord::SnapshotHeader(SnapshotHeaderRecord {
+                version: 0,
+                last_contained_log_timestamp: 7,
+                unknown_tags: unknown_tags(),
+            }),
+        ),
+        (
+            4,
+            ControlRecord::SnapshotFooter(SnapshotFooterRecord {
+                version: 0,
+                unknown_tags: unknown_tags(),
+            }),
+        ),
+        (
+            5,
+            ControlRecord::KRaftVersion(KRaftVersionRecord {
+                version: 0,
+                kraft_version: 1,
+                unknown_tags: unknown_tags(),
+            }),
+        ),
+        (
+            6,
+            ControlRecord::KRaftVoters(VotersRecord {
+                version: 0,
+                voters: Vec::new(),
+                unknown_tags: unknown_tags(),
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn log_004_each_control_record_comes_back_with_its_type_and_there_are_no_others() {
+    for (number, record) in all_control_records() {
+        assert_eq!(record.control_type(), number);
+        let batch = control_batch(std::slice::from_ref(&record), 10, 1, 0).expect("it fits");
+        let view = BatchView::parse(batch).expect("a batch");
+        assert_eq!(control_records(&view), Ok(vec![(10, record)]));
+        // Header and footer belong to snapshots.
+        assert_eq!(
+            batch_info(&view).is_ok(),
+            ![3, 4].contains(&number),
+            "type {number}"
+        );
+    }
+    // The markers of transactions, and what no release knows.
+    for number in [0, 1, 7, 9, -1_i16] {
+        let mut builder = BatchBuilder::control(0);
+        let key = [[0, 0], number.to_be_bytes()].concat();
+        builder
+            .push_record(Some(&key), Some(&[0, 0, 0]), 0, &[])
+            .expect("it fits");
+        let view = BatchView::parse(builder.build(10, 1)).expect("a batch");
+        let unknown = ControlError::UnknownType { control_type: number };
+        assert_eq!(batch_info(&view), Err(unknown));
+    }
+}
+
+#[test]
+#[should_panic(expected = "an append has a batch")]
+fn log_006_an_append_without_a_batch_is_refused() {
+    let opened = open(MemFs::new(), Path::new("/log"), LogOptions::default());
+    let append = StorageOp::Append {
+        batches: Bytes::new(),
+        infos: Vec::new(),
+    };
+    opened
+        .expect("a new log")
+        .index
+        .submit(Ticket(1), &append, Instant(0));
+}
