@@ -4,5 +4,7 @@
 //! announces.
 #![forbid(unsafe_code)]
 
+pub mod core;
+pub mod host;
 pub mod pair;
 pub mod samples;
