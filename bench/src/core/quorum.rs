@@ -90,6 +90,11 @@ impl Quorum {
             proposals: 0,
             fetches_wait,
         };
+        if !fetches_wait {
+            // The Fetches that wait since the election are answered, and the next ones do not arrive before the record.
+            quorum.us += 1_000_000;
+            quorum.step_leader(Step::WaitingFetch, Event::Tick, time(quorum.us), &mut Unwatched);
+        }
         for _ in 0..10 {
             quorum.round(&mut Unwatched);
         }

@@ -2,7 +2,7 @@
 
 use crate::{
     answer::Answer,
-    control::{BatchInfo, ControlRecord},
+    control::{Batches, ControlRecord},
     election_state::ElectionState,
     endpoints::Endpoint,
     handles::{PayloadId, ReplyId, RequestId, Ticket},
@@ -123,7 +123,7 @@ pub enum DiskOp {
         /// Offset of the first record.
         base: i64,
         /// What is appended. For a control batch of our own the size is 0: the engine encodes it.
-        batches: Vec<BatchInfo>,
+        batches: Batches,
         /// The bytes.
         payload: AppendPayload,
     },

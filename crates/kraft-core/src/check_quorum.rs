@@ -1,13 +1,14 @@
 //! Whether a majority still fetches from the leader (KAFKA-15489).
 
 use crate::{ids::NodeId, time::Instant};
-use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 /// The voters that have fetched in the current window. A majority, the leader included, starts a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CheckQuorum {
-    fetched: BTreeSet<NodeId>,
+    /// In order.
+    fetched: Vec<NodeId>,
     window: Duration,
     deadline: Instant,
 }
@@ -15,7 +16,7 @@ pub(crate) struct CheckQuorum {
 impl CheckQuorum {
     pub(crate) fn new(window: Duration, now: Instant) -> Self {
         Self {
-            fetched: BTreeSet::new(),
+            fetched: Vec::new(),
             window,
             deadline: now.after(window),
         }
@@ -23,7 +24,9 @@ impl CheckQuorum {
 
     /// A voter has fetched.
     pub(crate) fn credit(&mut self, voter: NodeId) {
-        self.fetched.insert(voter);
+        if let Err(place) = self.fetched.binary_search(&voter) {
+            self.fetched.insert(place, voter);
+        }
     }
 
     /// Starts a new window if enough voters have fetched in this one.

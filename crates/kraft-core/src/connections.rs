@@ -1,7 +1,7 @@
 //! One request in flight per peer, back-off and time-out (Kafka's `RequestManager`).
 
 use crate::{handles::RequestId, ids::NodeId, rng::Rng, time::Instant, timer::earlier};
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -15,7 +15,8 @@ enum Connection {
 /// Bootstrap servers have connections of their own under their negative ids, also where they are voters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Connections {
-    peers: BTreeMap<NodeId, Connection>,
+    /// By id.
+    peers: Vec<(NodeId, Connection)>,
     request_timeout: Duration,
     retry_backoff: Duration,
     next_request: u64,
@@ -24,7 +25,7 @@ pub(crate) struct Connections {
 impl Connections {
     pub(crate) fn new(request_timeout: Duration, retry_backoff: Duration) -> Self {
         Self {
-            peers: BTreeMap::new(),
+            peers: Vec::new(),
             request_timeout,
             retry_backoff,
             next_request: 1,
@@ -36,9 +37,24 @@ impl Connections {
         let request = RequestId(self.next_request);
         self.next_request += 1;
         let until = now.after(self.request_timeout);
-        self.peers
-            .insert(to, Connection::AwaitingResponse { request, until });
+        self.set(to, Connection::AwaitingResponse { request, until });
         request
+    }
+
+    fn place(&self, peer: NodeId) -> Result<usize, usize> {
+        self.peers.binary_search_by_key(&peer, |(id, _)| *id)
+    }
+
+    fn of(&self, peer: NodeId) -> Option<&Connection> {
+        let place = self.place(peer).ok()?;
+        Some(&self.peers[place].1)
+    }
+
+    fn set(&mut self, peer: NodeId, connection: Connection) {
+        match self.place(peer) {
+            Ok(place) => self.peers[place].1 = connection,
+            Err(place) => self.peers.insert(place, (peer, connection)),
+        }
     }
 
     /// Who was asked, if an answer to this request is still awaited.
@@ -56,17 +72,16 @@ impl Connections {
             return;
         };
         if success {
-            self.peers.remove(&peer);
+            self.forget(peer);
         } else {
-            let until = now.after(self.retry_backoff);
-            self.peers.insert(peer, Connection::BackingOff { until });
+            self.rest(peer, now);
         }
     }
 
     /// Gives a peer a rest after an answer that turned out to be of no use.
     pub(crate) fn rest(&mut self, peer: NodeId, now: Instant) {
         let until = now.after(self.retry_backoff);
-        self.peers.insert(peer, Connection::BackingOff { until });
+        self.set(peer, Connection::BackingOff { until });
     }
 
     pub(crate) fn reset(&mut self) {
@@ -74,19 +89,21 @@ impl Connections {
     }
 
     pub(crate) fn forget(&mut self, peer: NodeId) {
-        self.peers.remove(&peer);
+        if let Ok(place) = self.place(peer) {
+            self.peers.remove(place);
+        }
     }
 
     pub(crate) fn timed_out(&self, peer: NodeId, now: Instant) -> bool {
-        matches!(self.peers.get(&peer), Some(Connection::AwaitingResponse { until, .. }) if now >= *until)
+        matches!(self.of(peer), Some(Connection::AwaitingResponse { until, .. }) if now >= *until)
     }
 
     pub(crate) fn backing_off(&self, peer: NodeId, now: Instant) -> bool {
-        matches!(self.peers.get(&peer), Some(Connection::BackingOff { until }) if now < *until)
+        matches!(self.of(peer), Some(Connection::BackingOff { until }) if now < *until)
     }
 
     pub(crate) fn ready(&self, peer: NodeId, now: Instant) -> bool {
-        match self.peers.get(&peer) {
+        match self.of(peer) {
             None => true,
             Some(Connection::AwaitingResponse { until, .. } | Connection::BackingOff { until }) => {
                 now >= *until
@@ -95,14 +112,14 @@ impl Connections {
     }
 
     pub(crate) fn any_in_flight(&self, now: Instant) -> bool {
-        self.peers.values().any(
-            |connection| matches!(connection, Connection::AwaitingResponse { until, .. } if now < *until),
+        self.peers.iter().any(
+            |(_, connection)| matches!(connection, Connection::AwaitingResponse { until, .. } if now < *until),
         )
     }
 
     /// Drops the records of requests that have timed out and of rests that are over.
     pub(crate) fn expire(&mut self, now: Instant) {
-        self.peers.retain(|_, connection| match connection {
+        self.peers.retain(|(_, connection)| match connection {
             Connection::AwaitingResponse { until, .. } | Connection::BackingOff { until } => now < *until,
         });
     }
@@ -128,7 +145,7 @@ impl Connections {
 
     /// When the state of any connection changes by itself.
     pub(crate) fn next_change(&self) -> Option<Instant> {
-        self.peers.values().fold(None, |next, connection| {
+        self.peers.iter().fold(None, |next, (_, connection)| {
             let (Connection::AwaitingResponse { until, .. } | Connection::BackingOff { until }) = connection;
             earlier(next, Some(*until))
         })

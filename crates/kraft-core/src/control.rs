@@ -5,6 +5,7 @@ use crate::{
     voter_set::VoterSet,
 };
 use alloc::vec::Vec;
+use smallvec::SmallVec;
 
 /// A control record of the metadata log, decoded.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -23,6 +24,9 @@ pub enum ControlRecord {
     /// The voter set from here on.
     Voters(VoterSet),
 }
+
+/// The batches that are appended together. One, which is the rule, is no allocation.
+pub type Batches = SmallVec<[BatchInfo; 1]>;
 
 /// One record batch as the core sees it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

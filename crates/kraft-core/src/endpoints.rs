@@ -1,7 +1,7 @@
 //! Where replicas listen.
 
 use crate::text::Text;
-use alloc::{collections::BTreeMap, string::String};
+use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 use core::{
     cmp::Ordering,
     hash::{Hash, Hasher},
@@ -18,14 +18,14 @@ pub struct Endpoint {
 
 impl Endpoint {
     fn folded_host(&self) -> impl Iterator<Item = u8> + '_ {
-        self.host.bytes().map(|byte| byte.to_ascii_lowercase())
+        self.host.as_bytes().iter().map(u8::to_ascii_lowercase)
     }
 }
 
 /// Hosts are equal regardless of case; hash and order follow.
 impl PartialEq for Endpoint {
     fn eq(&self, other: &Self) -> bool {
-        self.port == other.port && self.host.eq_ignore_ascii_case(&other.host)
+        self.port == other.port && self.host.as_bytes().eq_ignore_ascii_case(other.host.as_bytes())
     }
 }
 
@@ -54,9 +54,22 @@ impl Ord for Endpoint {
     }
 }
 
-/// The endpoints of one replica by listener name. Names are upper case; an empty map means "unknown".
+/// The endpoints of one replica by listener name. Names are upper case; no endpoint at all means "unknown".
+///
+/// They are shared: a copy allocates nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Endpoints(BTreeMap<String, Endpoint>);
+pub struct Endpoints(Arc<[(Text, Endpoint)]>);
+
+/// Of two endpoints of one listener the later one counts. Names are put in upper case.
+impl FromIterator<(Text, Endpoint)> for Endpoints {
+    fn from_iter<I: IntoIterator<Item = (Text, Endpoint)>>(listeners: I) -> Self {
+        let by_name: BTreeMap<Text, Endpoint> = listeners
+            .into_iter()
+            .map(|(name, endpoint)| (Text::from(name.to_ascii_uppercase()), endpoint))
+            .collect();
+        Self(by_name.into_iter().collect())
+    }
+}
 
 impl Endpoints {
     /// No endpoint known.
@@ -68,22 +81,29 @@ impl Endpoints {
     /// One listener.
     #[must_use]
     pub fn single(listener: &str, endpoint: Endpoint) -> Self {
-        let mut endpoints = Self::default();
-        endpoints.insert(listener, endpoint);
-        endpoints
+        [(Text::from(listener), endpoint)].into_iter().collect()
     }
 
-    /// Adds or replaces a listener; its name is put in upper case.
+    /// Adds or replaces a listener; its name is put in upper case. Many are better collected.
     pub fn insert(&mut self, listener: &str, endpoint: Endpoint) {
-        self.0.insert(listener.to_ascii_uppercase(), endpoint);
+        let mut listeners: Vec<_> = self.0.to_vec();
+        listeners.push((Text::from(listener), endpoint));
+        *self = listeners.into_iter().collect();
     }
 
     /// The endpoint of a listener, whatever the case of the name.
     #[must_use]
     pub fn of(&self, listener: &str) -> Option<&Endpoint> {
-        self.0
-            .get(listener)
-            .or_else(|| self.0.get(&listener.to_ascii_uppercase()))
+        self.at(&Text::from(listener))
+    }
+
+    /// As [`of`](Self::of), for a name that is a text already.
+    pub(crate) fn at(&self, listener: &Text) -> Option<&Endpoint> {
+        let find = |wanted: &Text| {
+            let place = self.0.binary_search_by(|(name, _)| name.cmp(wanted)).ok()?;
+            Some(&self.0[place].1)
+        };
+        find(listener).or_else(|| find(&Text::from(listener.to_ascii_uppercase())))
     }
 
     /// Listener names and endpoints, ordered by name.

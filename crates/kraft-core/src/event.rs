@@ -1,7 +1,7 @@
 //! Everything that can happen to a replica.
 
 use crate::{
-    control::{BatchInfo, ControlRecord},
+    control::{Batches, ControlRecord},
     endpoints::{Endpoint, Endpoints},
     error_code::ErrorCode,
     handles::{PayloadId, ReplyId, RequestId, Ticket},
@@ -73,7 +73,7 @@ pub enum FetchedRecords {
     /// Whole, valid batches in order. Bytes behind the last whole batch are already cut off.
     Batches {
         /// What they are.
-        batches: Vec<BatchInfo>,
+        batches: Batches,
         /// Where they are.
         payload: PayloadId,
     },

@@ -165,7 +165,7 @@ pub use answer::{
     Answer, DescribeRefusal, FetchPlan, PartitionAnswer, QuorumDescription, ReplicaProgress, SnapshotWindow,
 };
 pub use config::{Config, Recovered};
-pub use control::{BatchInfo, ControlRecord};
+pub use control::{BatchInfo, Batches, ControlRecord};
 pub use election_state::ElectionState;
 pub use endpoints::{Endpoint, Endpoints};
 pub use error_code::ErrorCode;

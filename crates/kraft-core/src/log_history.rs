@@ -1,50 +1,58 @@
 //! Values that are in force from an offset on.
 
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 /// The offset under which what the bootstrap checkpoint says is filed.
 pub(crate) const BOOTSTRAP_OFFSET: i64 = -1;
 
-/// A value per offset at which it took effect (Kafka's `TreeMapLogHistory`).
+/// A value per offset at which it took effect, by offset (Kafka's `TreeMapLogHistory`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct LogHistory<T>(BTreeMap<i64, T>);
+pub(crate) struct LogHistory<T>(Vec<(i64, T)>);
 
 impl<T> Default for LogHistory<T> {
     fn default() -> Self {
-        Self(BTreeMap::new())
+        Self(Vec::new())
     }
 }
 
 impl<T> LogHistory<T> {
-    /// Files a value behind everything that is filed already.
+    /// Files a value at an offset, in place of what is filed there already.
     pub(crate) fn add(&mut self, offset: i64, value: T) {
         assert!(
             offset >= BOOTSTRAP_OFFSET,
             "offsets in a log do not go below the bootstrap checkpoint"
         );
-        self.0.insert(offset, value);
+        match self.0.binary_search_by_key(&offset, |(at, _)| *at) {
+            Ok(place) => self.0[place].1 = value,
+            Err(place) => self.0.insert(place, (offset, value)),
+        }
     }
 
     /// The newest value, with its offset.
     pub(crate) fn last(&self) -> Option<(i64, &T)> {
-        self.0.last_key_value().map(|(offset, value)| (*offset, value))
+        self.0.last().map(|(offset, value)| (*offset, value))
     }
 
     /// The value in force at `offset`.
     pub(crate) fn at_or_before(&self, offset: i64) -> Option<&T> {
-        self.0.range(..=offset).next_back().map(|(_, value)| value)
+        self.0[..self.behind(offset)].last().map(|(_, value)| value)
     }
 
     /// Forgets what took effect at or behind `end`.
     pub(crate) fn truncate_newer(&mut self, end: i64) {
-        self.0.split_off(&end);
+        let kept = self.0.partition_point(|(at, _)| *at < end);
+        self.0.truncate(kept);
     }
 
     /// Forgets what was superseded at or before `start`.
     pub(crate) fn truncate_older(&mut self, start: i64) {
-        if let Some(oldest) = self.0.range(..=start).next_back().map(|(offset, _)| *offset) {
-            self.0 = self.0.split_off(&oldest);
-        }
+        let superseded = self.behind(start).saturating_sub(1);
+        self.0.drain(..superseded);
+    }
+
+    /// How many took effect at or before `offset`.
+    fn behind(&self, offset: i64) -> usize {
+        self.0.partition_point(|(at, _)| *at <= offset)
     }
 }
 

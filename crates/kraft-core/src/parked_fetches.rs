@@ -1,14 +1,12 @@
 //! Fetches that wait for data.
 
 use crate::{
-    answer::Answer,
     handles::ReplyId,
     ids::{Epoch, ReplicaKey},
     text::Text,
     time::Instant,
-    timer::earlier,
 };
-use alloc::vec::Vec;
+use alloc::collections::VecDeque;
 
 /// A Fetch that may be answered later.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -21,19 +19,19 @@ pub(crate) struct ParkedFetch {
     pub(crate) from: ReplicaKey,
     /// In which epoch.
     pub(crate) epoch: Epoch,
-    /// From where on.
+    /// From where on: the end of the log.
     pub(crate) offset: i64,
     /// The most bytes.
     pub(crate) max_bytes: i32,
     /// When the wait is over.
     pub(crate) until: Instant,
-    /// What is answered then: what was true when the fetch was parked, as Kafka does.
-    pub(crate) on_timeout: Answer,
+    /// The start of the log when the fetch was parked: what is answered when the wait is over was true then, as in Kafka.
+    pub(crate) log_start: i64,
 }
 
-/// The fetches that wait, in the order of their arrival.
+/// The fetches that wait, in the order in which their waits end, which is nearly always that of their arrival.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct ParkedFetches(Vec<ParkedFetch>);
+pub(crate) struct ParkedFetches(VecDeque<ParkedFetch>);
 
 impl ParkedFetches {
     /// A fetch beyond this many is answered at once, without data, so that no peer can fill the memory.
@@ -45,66 +43,72 @@ impl ParkedFetches {
 
     pub(crate) fn park(&mut self, fetch: ParkedFetch) {
         assert!(!self.is_full(), "the caller answers fetches that do not fit");
-        self.0.push(fetch);
+        if self.0.back().is_none_or(|last| last.until <= fetch.until) {
+            self.0.push_back(fetch);
+        } else {
+            let place = self.0.partition_point(|other| other.until <= fetch.until);
+            self.0.insert(place, fetch);
+        }
     }
 
     pub(crate) fn forget(&mut self, reply: ReplyId) {
         self.0.retain(|fetch| fetch.reply != reply);
     }
 
-    /// Takes out all fetches that wait for data at or before `end`.
-    pub(crate) fn take_up_to(&mut self, end: i64) -> Vec<ParkedFetch> {
-        self.0.extract_if(.., |fetch| fetch.offset <= end).collect()
+    /// Takes out the fetch whose wait ends first.
+    pub(crate) fn take_first(&mut self) -> Option<ParkedFetch> {
+        self.0.pop_front()
     }
 
-    pub(crate) fn take_all(&mut self) -> Vec<ParkedFetch> {
-        core::mem::take(&mut self.0)
-    }
-
-    pub(crate) fn take_expired(&mut self, now: Instant) -> Vec<ParkedFetch> {
-        self.0.extract_if(.., |fetch| now >= fetch.until).collect()
+    /// Takes out a fetch whose wait is over.
+    pub(crate) fn take_expired(&mut self, now: Instant) -> Option<ParkedFetch> {
+        if self.next_deadline()? > now {
+            return None;
+        }
+        self.take_first()
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        self.0
-            .iter()
-            .fold(None, |next, fetch| earlier(next, Some(fetch.until)))
+        self.0.front().map(|fetch| fetch.until)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{error_code::ErrorCode, ids::NodeId};
+    use crate::ids::NodeId;
 
-    fn fetch(reply: u64, offset: i64, until: u64) -> ParkedFetch {
+    fn fetch(reply: u64, until: u64) -> ParkedFetch {
         ParkedFetch {
             reply: ReplyId(reply),
             listener: Text::default(),
             from: ReplicaKey::without_directory(NodeId(1)),
             epoch: Epoch(1),
-            offset,
+            offset: 1,
             max_bytes: 1,
             until: Instant(until),
-            on_timeout: Answer::TopLevel(ErrorCode::None),
+            log_start: 0,
         }
     }
 
-    fn replies(taken: &[ParkedFetch]) -> Vec<u64> {
-        taken.iter().map(|fetch| fetch.reply.0).collect()
+    fn replies(parked: &mut ParkedFetches, now: u64) -> alloc::vec::Vec<u64> {
+        core::iter::from_fn(|| parked.take_expired(Instant(now)))
+            .map(|fetch| fetch.reply.0)
+            .collect()
     }
 
     #[test]
-    fn fetches_leave_by_offset_by_time_or_all_at_once() {
+    fn fetches_leave_when_their_waits_end_and_those_of_one_moment_in_the_order_of_arrival() {
         let mut parked = ParkedFetches::default();
-        for (reply, offset, until) in [(1, 3, 50), (2, 1, 40), (3, 5, 60), (4, 9, 70)] {
-            parked.park(fetch(reply, offset, until));
+        for (reply, until) in [(1, 50), (2, 40), (3, 60), (4, 70), (5, 50)] {
+            parked.park(fetch(reply, until));
         }
         assert_eq!(parked.next_deadline(), Some(Instant(40)));
-        assert_eq!(replies(&parked.take_up_to(3)), [1, 2]);
-        assert_eq!(replies(&parked.take_expired(Instant(59))), []);
-        assert_eq!(replies(&parked.take_expired(Instant(60))), [3]);
-        parked.forget(ReplyId(4));
-        assert_eq!(replies(&parked.take_all()), []);
+        assert_eq!(replies(&mut parked, 39), []);
+        assert_eq!(replies(&mut parked, 50), [2, 1, 5]);
+        parked.forget(ReplyId(3));
+        assert_eq!(parked.take_first().map(|fetch| fetch.reply), Some(ReplyId(4)));
+        assert_eq!(parked.take_first(), None);
+        assert_eq!(parked.next_deadline(), None);
     }
 }

@@ -16,10 +16,11 @@ impl Instant {
     /// The moment `duration` later; the end of time when there is no such moment.
     #[must_use]
     pub fn after(self, duration: Duration) -> Self {
-        Self(
-            self.0
-                .saturating_add(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
-        )
+        let us = duration
+            .as_secs()
+            .saturating_mul(1_000_000)
+            .saturating_add(u64::from(duration.subsec_micros()));
+        Self(self.0.saturating_add(us))
     }
 
     /// The time from `earlier` to this moment, zero if it lies ahead.

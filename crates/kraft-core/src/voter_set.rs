@@ -4,7 +4,7 @@ use crate::{
     endpoints::Endpoints,
     ids::{NodeId, ReplicaKey},
 };
-use alloc::collections::BTreeMap;
+use alloc::{collections::BTreeMap, sync::Arc};
 
 /// A closed range of feature levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,13 +43,17 @@ impl VoterNode {
     }
 }
 
-/// An immutable set of voters, at most one per node id.
+/// An immutable set of voters, at most one per node id, in the order of their ids.
+///
+/// It is shared: a copy allocates nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct VoterSet(BTreeMap<NodeId, VoterNode>);
+pub struct VoterSet(Arc<[VoterNode]>);
 
 impl FromIterator<VoterNode> for VoterSet {
     fn from_iter<I: IntoIterator<Item = VoterNode>>(voters: I) -> Self {
-        Self(voters.into_iter().map(|voter| (voter.key.id, voter)).collect())
+        let by_id: BTreeMap<NodeId, VoterNode> =
+            voters.into_iter().map(|voter| (voter.key.id, voter)).collect();
+        Self(by_id.into_values().collect())
     }
 }
 
@@ -68,18 +72,19 @@ impl VoterSet {
 
     /// The voters, ordered by node id.
     pub fn iter(&self) -> impl Iterator<Item = &VoterNode> {
-        self.0.values()
+        self.0.iter()
     }
 
     /// The ids, in order.
     pub fn ids(&self) -> impl Iterator<Item = NodeId> + '_ {
-        self.0.keys().copied()
+        self.iter().map(|voter| voter.key.id)
     }
 
     /// The entry of an id.
     #[must_use]
     pub fn get(&self, id: NodeId) -> Option<&VoterNode> {
-        self.0.get(&id)
+        let place = self.0.binary_search_by_key(&id, |voter| voter.key.id).ok()?;
+        Some(&self.0[place])
     }
 
     /// Whether `replica` votes.
@@ -97,7 +102,7 @@ impl VoterSet {
     /// The set with `node` added; `None` when its id is already in the set, in whatever directory.
     #[must_use]
     pub fn add(&self, node: VoterNode) -> Option<Self> {
-        (!self.0.contains_key(&node.key.id)).then(|| self.with(node))
+        self.get(node.key.id).is_none().then(|| self.with(node))
     }
 
     /// The set without `key`, which must be exactly the key of a voter; `None` otherwise, and for the last voter.
@@ -106,9 +111,12 @@ impl VoterSet {
         if self.len() < 2 || self.get(key.id)?.key != *key {
             return None;
         }
-        let mut voters = self.0.clone();
-        voters.remove(&key.id);
-        Some(Self(voters))
+        Some(
+            self.iter()
+                .filter(|voter| voter.key.id != key.id)
+                .cloned()
+                .collect(),
+        )
     }
 
     /// The set with the entry of the same voter replaced; `None` when `node` is not a voter.
@@ -120,7 +128,7 @@ impl VoterSet {
     /// As [`update`](Self::update), for kraft.version 0: only the id has to match.
     #[must_use]
     pub fn update_ignoring_directory(&self, node: VoterNode) -> Option<Self> {
-        self.0.contains_key(&node.key.id).then(|| self.with(node))
+        self.get(node.key.id).is_some().then(|| self.with(node))
     }
 
     /// Whether `node` is a voter whose entry says something else.
@@ -147,9 +155,7 @@ impl VoterSet {
     }
 
     fn with(&self, node: VoterNode) -> Self {
-        let mut voters = self.0.clone();
-        voters.insert(node.key.id, node);
-        Self(voters)
+        self.iter().cloned().chain([node]).collect()
     }
 
     /// The endpoints of a voter; empty for others.

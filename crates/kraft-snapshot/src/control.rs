@@ -79,14 +79,17 @@ fn leader_change_voter(id: &NodeId) -> LeaderChangeVoter {
 }
 
 fn voter_node(voter: &VotersRecordVoter) -> VoterNode {
-    let mut endpoints = Endpoints::empty();
-    for endpoint in &voter.endpoints {
-        let address = Endpoint {
-            host: endpoint.host.as_str().into(),
-            port: endpoint.port,
-        };
-        endpoints.insert(&endpoint.name, address);
-    }
+    let endpoints: Endpoints = voter
+        .endpoints
+        .iter()
+        .map(|endpoint| {
+            let address = Endpoint {
+                host: endpoint.host.as_str().into(),
+                port: endpoint.port,
+            };
+            (endpoint.name.as_str().into(), address)
+        })
+        .collect();
     VoterNode {
         key: ReplicaKey::new(NodeId(voter.voter_id), voter.voter_directory_id),
         endpoints,

@@ -7,6 +7,13 @@ use crate::{
 };
 
 impl Replica {
+    /// A voter has everything before `offset`, so a majority may have more than before; not if that is committed already.
+    pub(super) fn share_has_grown(&mut self, offset: i64, turn: &mut Turn<'_>) {
+        if self.high_watermark.is_none_or(|known| offset > known) {
+            self.advance_leader_high_watermark(turn);
+        }
+    }
+
     /// A leader looks whether a majority has more than before.
     ///
     /// Its own share is what it has flushed, and nothing counts before a majority has a record of the leader's epoch.
@@ -23,7 +30,7 @@ impl Replica {
         self.raise_high_watermark(candidate, turn);
         self.complete_change(candidate, turn);
         self.complete_upgrade(candidate, turn);
-        self.complete_all_fetches(turn);
+        self.complete_fetches(turn);
     }
 
     /// A follower has heard of the leader's high watermark. A smaller one than before is old news.

@@ -11,7 +11,6 @@ use crate::{
     role::Role,
     text::Text,
 };
-use alloc::vec::Vec;
 use core::time::Duration;
 
 /// What a fetcher asks for.
@@ -57,9 +56,9 @@ impl Replica {
             }
         };
         let known = self.high_watermark.unwrap_or(-1);
-        let answer = self.fetch_answer(plan, &context.listener, turn);
         let answer_now = plan != FetchPlan::Empty || fetch.max_wait_ms == 0 || fetch.high_watermark < known;
         if answer_now || self.parked.is_full() {
+            let answer = self.fetch_answer(plan, &context.listener, turn.log.start());
             return self.reply(context.reply, answer, turn);
         }
         let wait = Duration::from_millis(u64::try_from(fetch.max_wait_ms).unwrap_or(0));
@@ -71,7 +70,7 @@ impl Replica {
             offset: fetch.offset,
             max_bytes: fetch.max_bytes,
             until: turn.mono().after(wait),
-            on_timeout: answer,
+            log_start: turn.log.start(),
         });
     }
 
@@ -118,24 +117,24 @@ impl Replica {
         if from.id.known().is_none() {
             return;
         }
-        let is_voter = leader.fetched(from, offset, turn.end.last_offset, turn.now);
+        if !leader.fetched(from, offset, turn.end.last_offset, turn.now) {
+            return;
+        }
         leader.credit(&from);
         leader.renew_check_quorum(&self.config.local, turn.mono());
-        if is_voter {
-            self.advance_leader_high_watermark(turn);
-        }
+        self.share_has_grown(offset, turn);
     }
 
-    fn fetch_answer(&self, plan: FetchPlan, listener: &str, turn: &Turn<'_>) -> Answer {
+    fn fetch_answer(&self, plan: FetchPlan, listener: &Text, log_start: i64) -> Answer {
         Answer::Fetch {
             partition: self.partition_answer(ErrorCode::None, listener),
             high_watermark: self.high_watermark.unwrap_or(-1),
-            log_start: turn.log.start(),
+            log_start,
             plan,
         }
     }
 
-    fn fetch_error(&self, error: ErrorCode, listener: &str, turn: &Turn<'_>) -> Answer {
+    fn fetch_error(&self, error: ErrorCode, listener: &Text, turn: &Turn<'_>) -> Answer {
         Answer::Fetch {
             partition: self.partition_answer(error, listener),
             high_watermark: -1,
@@ -144,27 +143,15 @@ impl Replica {
         }
     }
 
-    /// The log has grown: whoever waited for that is served.
-    pub(super) fn complete_fetches_up_to_end(&mut self, turn: &mut Turn<'_>) {
-        let fetches = self.parked.take_up_to(turn.end.last_offset);
-        self.complete_fetches(fetches, turn);
-    }
-
-    /// The high watermark has moved: everybody is told.
-    pub(super) fn complete_all_fetches(&mut self, turn: &mut Turn<'_>) {
-        let fetches = self.parked.take_all();
-        self.complete_fetches(fetches, turn);
-    }
-
-    /// Evaluates parked fetches anew. A fetch waits at the end of the log only, and a leader's log only grows, so its
-    /// offset is as valid as it was.
-    fn complete_fetches(&mut self, fetches: Vec<ParkedFetch>, turn: &mut Turn<'_>) {
-        for fetch in fetches {
+    /// The log has grown or the high watermark has moved, which is what all parked fetches wait for: they wait at the end
+    /// of the log only. They are evaluated anew; a leader's log only grows, so their offsets are as valid as they were.
+    pub(super) fn complete_fetches(&mut self, turn: &mut Turn<'_>) {
+        while let Some(fetch) = self.parked.take_first() {
             let answer = match self.check_leader_epoch(fetch.epoch) {
                 Ok(()) => {
                     self.note_fetch(fetch.from, fetch.offset, turn);
                     let plan = read_plan(fetch.offset, fetch.max_bytes, turn);
-                    self.fetch_answer(plan, &fetch.listener, turn)
+                    self.fetch_answer(plan, &fetch.listener, turn.log.start())
                 }
                 Err(error) => self.fetch_error(error, &fetch.listener, turn),
             };
@@ -174,15 +161,16 @@ impl Replica {
 
     /// This replica does not lead any more.
     pub(super) fn fail_all_fetches(&mut self, turn: &mut Turn<'_>) {
-        for fetch in self.parked.take_all() {
+        while let Some(fetch) = self.parked.take_first() {
             let answer = self.fetch_error(ErrorCode::NotLeaderOrFollower, &fetch.listener, turn);
             self.reply(fetch.reply, answer, turn);
         }
     }
 
     pub(super) fn expire_fetches(&mut self, turn: &mut Turn<'_>) {
-        for fetch in self.parked.take_expired(turn.mono()) {
-            self.reply(fetch.reply, fetch.on_timeout, turn);
+        while let Some(fetch) = self.parked.take_expired(turn.mono()) {
+            let answer = self.fetch_answer(FetchPlan::Empty, &fetch.listener, fetch.log_start);
+            self.reply(fetch.reply, answer, turn);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{MAX_OFFSET, Replica, turn::Turn};
 use crate::{
     action::{Action, AppendPayload, DiskOp},
-    control::{BatchInfo, ControlRecord},
+    control::{Batches, ControlRecord},
     error_code::ErrorCode,
     event::{AnswerContext, FetchedRecords},
     handles::PayloadId,
@@ -11,7 +11,7 @@ use crate::{
     offsets::{LogEnd, LogOffsetMetadata, SnapshotId},
     role::{Role, follower::Download},
 };
-use alloc::{format, vec::Vec};
+use alloc::format;
 
 /// What a Fetch answer carries beside its header.
 pub(super) struct FetchResponse {
@@ -178,12 +178,7 @@ impl Replica {
 
     /// Appends what the leader sent, up to the first batch of an epoch that this replica does not know yet
     /// (KAFKA-18723).
-    fn append_batches(
-        &mut self,
-        mut batches: Vec<BatchInfo>,
-        payload: PayloadId,
-        turn: &mut Turn<'_>,
-    ) -> bool {
+    fn append_batches(&mut self, mut batches: Batches, payload: PayloadId, turn: &mut Turn<'_>) -> bool {
         let known = batches
             .iter()
             .position(|batch| batch.epoch > self.epoch)

@@ -247,7 +247,7 @@ impl Replica {
     }
 
     /// What every answer says of the partition, with the leader's endpoint on the listener of the request.
-    fn partition_answer(&self, error: ErrorCode, listener: &str) -> PartitionAnswer {
+    fn partition_answer(&self, error: ErrorCode, listener: &Text) -> PartitionAnswer {
         let leader = self.leader();
         PartitionAnswer {
             error,
@@ -255,7 +255,7 @@ impl Replica {
             epoch: self.epoch,
             endpoint: leader
                 .and(self.known_endpoints())
-                .and_then(|endpoints| endpoints.of(listener))
+                .and_then(|endpoints| endpoints.at(listener))
                 .cloned(),
         }
     }

@@ -178,8 +178,10 @@ impl Replica {
             "no majority fetches"
         } else if leader.disk_patience.expired(now) {
             "the disk does not answer"
-        } else {
+        } else if now >= leader.heartbeat {
             return self.heartbeat(turn);
+        } else {
+            return;
         };
         self.become_resigned(reason, turn);
     }
@@ -191,9 +193,6 @@ impl Replica {
         let Role::Leader(leader) = &mut self.role else {
             return;
         };
-        if now < leader.heartbeat {
-            return;
-        }
         leader.heartbeat = now.after(period);
         let silent = leader.silent_voters(self.config.local.id, period, now);
         for voter in silent {
@@ -244,7 +243,7 @@ impl Replica {
         let leader = follower.leader;
         let reachable = !self.connections.timed_out(leader, now)
             && !self.connections.backing_off(leader, now)
-            && follower.endpoints.of(&self.config.default_listener).is_some();
+            && follower.endpoints.at(&self.config.default_listener).is_some();
         if self.connections.timed_out(leader, now) {
             self.connections.forget(leader);
         }

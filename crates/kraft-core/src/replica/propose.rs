@@ -11,7 +11,6 @@ use crate::{
     proposals::Proposal,
     role::Role,
 };
-use alloc::vec;
 
 /// The size that an encoded batch may have, as in Kafka.
 const BATCH_BYTES_MAX: u32 = 8 * 1024 * 1024;
@@ -49,7 +48,7 @@ impl Replica {
         };
         let op = DiskOp::Append {
             base,
-            batches: vec![batch],
+            batches: [batch].into_iter().collect(),
             payload: AppendPayload::Proposal(payload),
         };
         self.disk(op, turn);
@@ -64,7 +63,7 @@ impl Replica {
             last: end - 1,
             epoch,
         });
-        self.complete_fetches_up_to_end(turn);
+        self.complete_fetches(turn);
     }
 
     fn check_offer(&self, offer: &Offer) -> Result<(), Refusal> {

@@ -37,7 +37,7 @@ impl Replica {
         let Some(voter) = self.voters().get(to) else {
             return;
         };
-        let Some(endpoint) = voter.endpoints.of(&self.config.default_listener).cloned() else {
+        let Some(endpoint) = voter.endpoints.at(&self.config.default_listener).cloned() else {
             return;
         };
         let key = voter.key;
@@ -139,7 +139,7 @@ impl Replica {
         let Role::Follower(follower) = &self.role else {
             return;
         };
-        let Some(endpoint) = follower.endpoints.of(&self.config.default_listener).cloned() else {
+        let Some(endpoint) = follower.endpoints.at(&self.config.default_listener).cloned() else {
             return;
         };
         let to = self.voter_key(follower.leader);
@@ -198,7 +198,7 @@ impl Replica {
         if !self.connections.ready(leader, turn.mono()) {
             return false;
         }
-        let Some(endpoint) = follower.endpoints.of(&self.config.default_listener).cloned() else {
+        let Some(endpoint) = follower.endpoints.at(&self.config.default_listener).cloned() else {
             return false;
         };
         let to = self.voter_key(leader);

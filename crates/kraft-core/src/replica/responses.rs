@@ -91,16 +91,17 @@ impl Replica {
             return Screened::Done { success: true };
         }
         let leader = answer.leader.and_then(NodeId::known);
-        let endpoints = self.endpoints_from(answer);
         if epoch > self.epoch
             || error == ErrorCode::FencedLeaderEpoch
             || error == ErrorCode::NotLeaderOrFollower
         {
+            let endpoints = self.endpoints_from(answer);
             let consistent = self.maybe_transition(leader, epoch, endpoints, turn).is_ok();
             let success = consistent && !(leader.is_some() && self.lacks_leader_address());
             return Screened::Done { success };
         }
         if leader.is_some() && self.lacks_leader_address() {
+            let endpoints = self.endpoints_from(answer);
             if self.maybe_transition(leader, epoch, endpoints, turn).is_err() {
                 return Screened::Done { success: false };
             }

@@ -51,6 +51,6 @@ impl Replica {
         );
         self.tickets.durable = self.tickets.durable.max(up_to);
         self.install_verified(turn);
-        self.advance_leader_high_watermark(turn);
+        self.share_has_grown(turn.flushed_end(), turn);
     }
 }

@@ -234,7 +234,7 @@ impl Replica {
         self.control.append(&batch);
         let op = DiskOp::Append {
             base,
-            batches: vec![batch],
+            batches: [batch].into_iter().collect(),
             payload: AppendPayload::Control {
                 records,
                 timestamp_ms: turn.now.wall_ms,
@@ -248,7 +248,7 @@ impl Replica {
         if names_voters && let Role::Leader(leader) = &mut self.role {
             leader.adopt_voters(self.control.voters());
         }
-        self.complete_fetches_up_to_end(turn);
+        self.complete_fetches(turn);
         if names_voters {
             self.advance_leader_high_watermark(turn);
         }

@@ -26,7 +26,7 @@ impl Replica {
         let Role::Follower(follower) = &mut self.role else {
             return true;
         };
-        let unreachable = follower.endpoints.of(&self.config.default_listener).is_none();
+        let unreachable = follower.endpoints.at(&self.config.default_listener).is_none();
         if sent || !wanted || unreachable {
             follower.update_due = false;
             follower.update_voter = next;
@@ -120,7 +120,7 @@ impl Replica {
             return Err(ErrorCode::RequestTimedOut);
         }
         if !levels.contains(level)
-            || node.endpoints.of(&self.config.default_listener).is_none()
+            || node.endpoints.at(&self.config.default_listener).is_none()
             || !node.endpoints.may_be_recorded()
         {
             return Err(ErrorCode::InvalidRequest);

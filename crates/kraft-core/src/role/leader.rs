@@ -19,9 +19,9 @@ use core::{cmp::Reverse, time::Duration};
 pub(crate) struct Leader {
     /// Where its epoch begins. Nothing is committed before a majority has more than this.
     pub(crate) epoch_start: i64,
-    /// The voters in force, as replicas that fetch. The leader's own entry, if it is a voter, has no progress: its log
-    /// is at hand.
-    voters: BTreeMap<NodeId, (ReplicaKey, Progress)>,
+    /// The voters in force, as replicas that fetch, by id. The leader's own entry, if it is a voter, has no progress: its
+    /// log is at hand.
+    voters: Vec<(ReplicaKey, Progress)>,
     /// Everybody else who fetches.
     observers: BTreeMap<ReplicaKey, Progress>,
     /// Whether a majority still fetches.
@@ -49,14 +49,14 @@ impl Leader {
     /// A replica that is to become a voter has fetched within this time.
     const CAUGHT_UP_WINDOW: Duration = Duration::from_secs(3600);
 
-    /// Observers beyond this many push out the one that has been silent longest, so that invented keys cannot fill
-    /// the memory.
+    /// Observers beyond this many push out those that have been silent longest, so that invented keys cannot fill the
+    /// memory.
     const OBSERVERS_MAX: usize = 4096;
 
     pub(crate) fn new(epoch_start: i64, voters: &VoterSet, check_quorum: CheckQuorum, now: Instant) -> Self {
         let mut leader = Self {
             epoch_start,
-            voters: BTreeMap::new(),
+            voters: Vec::new(),
             observers: BTreeMap::new(),
             check_quorum,
             heartbeat: now,
@@ -75,54 +75,63 @@ impl Leader {
     pub(crate) fn adopt_voters(&mut self, voters: &VoterSet) {
         let mut old = core::mem::take(&mut self.voters);
         for voter in voters.iter() {
-            let known = match old.get(&voter.key.id) {
-                Some((key, _)) if voter.is_voter(key) || key.directory_id.is_none() => {
-                    old.remove(&voter.key.id).map(|(_, progress)| progress)
-                }
-                Some(_) | None => None,
+            let same = |(key, _): &(ReplicaKey, Progress)| {
+                key.id == voter.key.id && (voter.is_voter(key) || key.directory_id.is_none())
             };
+            let known = old.iter().position(same).map(|place| old.remove(place).1);
             let promoted = self.observers.remove(&voter.key);
             let progress = known.or(promoted).unwrap_or_default();
-            self.voters.insert(voter.key.id, (voter.key, progress));
+            self.voters.push((voter.key, progress));
         }
-        for (key, progress) in old.into_values() {
+        for (key, progress) in old {
             self.observers.entry(key).or_insert(progress);
         }
-        let voters = &self.voters;
-        self.check_quorum.retain(|id| voters.contains_key(&id));
+        self.check_quorum.retain(|id| voters.get(id).is_some());
     }
 
     /// The id under which `key` counts as a voter.
     pub(crate) fn voter_id(&self, key: &ReplicaKey) -> Option<NodeId> {
-        let (voter, _) = self.voters.get(&key.id)?;
-        (voter.directory_id.is_none() || voter.directory_id == key.directory_id).then_some(key.id)
+        self.place(key).map(|_| key.id)
+    }
+
+    /// Where the voter is that `key` counts as.
+    fn place(&self, key: &ReplicaKey) -> Option<usize> {
+        let place = self
+            .voters
+            .binary_search_by_key(&key.id, |(voter, _)| voter.id)
+            .ok()?;
+        let (voter, _) = self.voters[place];
+        (voter.directory_id.is_none() || voter.directory_id == key.directory_id).then_some(place)
     }
 
     /// `key` has fetched from `offset` on. Returns whether it is a voter.
     pub(crate) fn fetched(&mut self, key: ReplicaKey, offset: i64, leader_end: i64, now: Time) -> bool {
-        if let Some(id) = self.voter_id(&key) {
-            if let Some((_, progress)) = self.voters.get_mut(&id) {
-                progress.fetched(offset, leader_end, now);
-            }
+        if let Some(place) = self.place(&key) {
+            self.voters[place].1.fetched(offset, leader_end, now);
             return true;
         }
-        if !self.observers.contains_key(&key) && self.observers.len() >= Self::OBSERVERS_MAX {
-            self.forget_most_silent_observer();
+        if let Some(progress) = self.observers.get_mut(&key) {
+            progress.fetched(offset, leader_end, now);
+            return false;
         }
-        self.observers
-            .entry(key)
-            .or_default()
-            .fetched(offset, leader_end, now);
+        if self.observers.len() >= Self::OBSERVERS_MAX {
+            self.forget_most_silent_observers();
+        }
+        let mut progress = Progress::default();
+        progress.fetched(offset, leader_end, now);
+        self.observers.insert(key, progress);
         false
     }
 
-    fn forget_most_silent_observer(&mut self) {
-        let most_silent = self
+    /// Makes room for many at once, because it looks at all.
+    fn forget_most_silent_observers(&mut self) {
+        let mut by_silence: Vec<_> = self
             .observers
             .iter()
-            .min_by_key(|(_, progress)| progress.fetched_at())
-            .map(|(key, _)| *key);
-        if let Some(key) = most_silent {
+            .map(|(key, progress)| (progress.fetched_at(), *key))
+            .collect();
+        by_silence.sort_unstable();
+        for (_, key) in by_silence.into_iter().take(Self::OBSERVERS_MAX / 8) {
             self.observers.remove(&key);
         }
     }
@@ -143,9 +152,9 @@ impl Leader {
 
     /// What a majority has. The leader itself, if it is a voter, has `own_end`.
     pub(crate) fn majority_end(&self, local: &ReplicaKey, own_end: i64) -> Option<i64> {
-        let own = self.voter_id(local);
-        majority_end(self.voters.iter().map(|(id, (_, progress))| {
-            if Some(*id) == own {
+        let own = self.place(local);
+        majority_end(self.voters.iter().enumerate().map(|(place, (_, progress))| {
+            if Some(place) == own {
                 Some(own_end)
             } else {
                 progress.end()
@@ -170,8 +179,8 @@ impl Leader {
     pub(crate) fn silent_voters(&self, local: NodeId, period: Duration, now: Instant) -> Vec<ReplicaKey> {
         self.voters
             .iter()
-            .filter(|(id, (_, progress))| **id != local && progress.silent_for(period, now))
-            .map(|(_, (key, _))| *key)
+            .filter(|(key, progress)| key.id != local && progress.silent_for(period, now))
+            .map(|(key, _)| *key)
             .collect()
     }
 
@@ -180,8 +189,8 @@ impl Leader {
         let mut successors: Vec<_> = self
             .voters
             .iter()
-            .filter(|(id, _)| **id != local)
-            .map(|(_, (key, progress))| (Reverse(progress.end()), *key))
+            .filter(|(key, _)| key.id != local)
+            .map(|(key, progress)| (Reverse(progress.end()), *key))
             .collect();
         successors.sort();
         successors.into_iter().map(|(_, key)| key).collect()
@@ -189,12 +198,12 @@ impl Leader {
 
     /// Whether some voter other than `local` has everything before `end`.
     pub(crate) fn has_successor_at(&self, local: NodeId, end: i64) -> bool {
-        let mut others = self.voters.iter().filter(|(id, _)| **id != local);
-        others.any(|(_, (_, progress))| progress.end().is_some_and(|has| has >= end))
+        let mut others = self.voters.iter().filter(|(key, _)| key.id != local);
+        others.any(|(_, progress)| progress.end().is_some_and(|has| has >= end))
     }
 
     pub(crate) fn voters(&self) -> impl Iterator<Item = (ReplicaKey, &Progress)> {
-        self.voters.values().map(|(key, progress)| (*key, progress))
+        self.voters.iter().map(|(key, progress)| (*key, progress))
     }
 
     pub(crate) fn observers(&self) -> impl Iterator<Item = (ReplicaKey, &Progress)> {

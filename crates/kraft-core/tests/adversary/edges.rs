@@ -180,13 +180,15 @@ fn context(reply: u64) -> RequestContext {
 
 fn batch(base: i64, last: i64, epoch: i32) -> FetchedRecords {
     FetchedRecords::Batches {
-        batches: vec![BatchInfo {
+        batches: [BatchInfo {
             base,
             last,
             epoch: Epoch(epoch),
             bytes: 1,
             control: None,
-        }],
+        }]
+        .into_iter()
+        .collect(),
         payload: PayloadId(1),
     }
 }

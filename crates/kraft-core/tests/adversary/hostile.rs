@@ -428,6 +428,7 @@ impl Victim {
             base = last.saturating_add(1);
         }
         let payload = self.payload();
+        let batches = batches.into();
         FetchedRecords::Batches { batches, payload }
     }
 

@@ -181,6 +181,7 @@ pub(crate) fn answer_event(
                 FetchedRecords::Empty
             } else {
                 let payload = PayloadId(0);
+                let batches = batches.into();
                 FetchedRecords::Batches { batches, payload }
             };
             Event::ReceiveFetchResponse {

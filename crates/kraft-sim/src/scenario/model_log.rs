@@ -282,7 +282,7 @@ mod tests {
         };
         let append = DiskOp::Append {
             base: 2,
-            batches,
+            batches: batches.into(),
             payload,
         };
         log.submit(Ticket(1), append, Instant(0));

@@ -118,7 +118,7 @@ fn fetch(
         FetchedRecords::Corrupt
     } else if let Some(text) = command.text("records") {
         FetchedRecords::Batches {
-            batches: records::batches(text, base)?,
+            batches: records::batches(text, base)?.into(),
             payload: stage.next_payload(),
         }
     } else {

@@ -261,17 +261,12 @@ fn update(request: m::UpdateRaftVoterRequest, origin: &Origin<'_>) -> Event {
 }
 
 fn collect(listeners: impl Iterator<Item = (String, String, u16)>) -> Endpoints {
-    let mut endpoints = Endpoints::empty();
-    for (name, host, port) in listeners {
-        endpoints.insert(
-            &name,
-            Endpoint {
-                host: host.into(),
-                port,
-            },
-        );
-    }
-    endpoints
+    listeners
+        .map(|(name, host, port)| {
+            let host = host.into();
+            (Text::from(name), Endpoint { host, port })
+        })
+        .collect()
 }
 
 impl Origin<'_> {

@@ -49,7 +49,7 @@ impl Bodies for Payloads {
     fn records(&mut self, records: Bytes) -> FetchedRecords {
         match batches::checked(records) {
             Ok((batches, bytes)) => FetchedRecords::Batches {
-                batches,
+                batches: batches.into(),
                 payload: self.keep(Payload::Batches(bytes)),
             },
             Err(_) => FetchedRecords::Corrupt,

@@ -172,7 +172,7 @@ where
                 base,
                 batches,
                 payload,
-            } => match self.append(base, batches, payload) {
+            } => match self.append(base, batches.into_vec(), payload) {
                 Ok(op) => op,
                 Err(reason) => return self.end(Err(NodeError::Contradiction { reason })),
             },

@@ -758,7 +758,7 @@ fn answer_event(request: RequestId, from: ReplicaKey, answer: Answer, batches: V
                 FetchedRecords::Empty
             } else {
                 FetchedRecords::Batches {
-                    batches,
+                    batches: batches.into(),
                     payload: PayloadId(0),
                 }
             };

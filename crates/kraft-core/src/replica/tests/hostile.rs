@@ -18,7 +18,7 @@ use crate::{
     time::{Instant, Time},
     voter_set::SupportedVersions,
 };
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 use core::time::Duration;
 use uuid::Uuid;
 
@@ -160,13 +160,15 @@ impl Fuzz {
                 let last = base + i64::try_from(self.rng.below(3)).expect("small");
                 let epoch = self.epoch();
                 FetchedRecords::Batches {
-                    batches: vec![BatchInfo {
+                    batches: [BatchInfo {
                         base,
                         last,
                         epoch,
                         bytes: 1,
                         control: None,
-                    }],
+                    }]
+                    .into_iter()
+                    .collect(),
                     payload: PayloadId(1),
                 }
             }
