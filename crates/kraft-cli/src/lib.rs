@@ -24,9 +24,11 @@ mod format;
 mod info;
 pub mod local;
 mod program;
+mod progress;
 mod quorum;
 mod random;
 mod random_uuid;
+mod recover;
 mod run;
 mod verify;
 

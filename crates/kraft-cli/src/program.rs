@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{decode, demo, dump, format, info, quorum, random_uuid, run, verify};
+use crate::{decode, demo, dump, format, info, quorum, random_uuid, recover, run, verify};
 
 #[derive(Parser)]
 #[command(
@@ -33,6 +33,7 @@ enum Command {
     Dump(dump::Arguments),
     Decode(decode::Arguments),
     Verify(verify::Arguments),
+    Recover(recover::Arguments),
 }
 
 /// Runs the program with the arguments of this process.
@@ -47,6 +48,7 @@ pub fn program() -> ExitCode {
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Decode(arguments) => decode::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
     };
     match outcome {
         Ok(code) => code,

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use kraft_fs::RealFs;
 use kraft_log::{
-    ConfiguredDirectories, DirectoryCheckError, METADATA_PARTITION_DIR, MetaProperties, OpenError, Repair,
-    Verified, check_directories, verify,
+    ConfiguredDirectories, DirectoryCheckError, METADATA_PARTITION_DIR, MetaProperties,
+    Refusal as LogRefusal, Repair, Verified, check_directories, verify,
 };
 use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::Outcome;
+use crate::progress::Watched;
 
 /// Check a whole metadata directory and change nothing: exit 0 exactly when a node would start on it
 #[derive(clap::Args)]
@@ -34,7 +35,7 @@ enum Refusal {
     #[error(transparent)]
     Directory(#[from] DirectoryCheckError),
     #[error(transparent)]
-    Log(#[from] OpenError),
+    Log(#[from] LogRefusal),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -43,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     if arguments.json {
         writeln!(out, "{}", as_json(&found))?;
     } else if let Ok(verified) = &found {
-        print(&mut out, verified)?;
+        print_verified(&mut out, verified)?;
     }
     match found {
         Ok(_) => Ok(ExitCode::SUCCESS),
@@ -65,10 +66,11 @@ fn verify_directory(dir: &Path) -> Result<Verified, Refusal> {
             log_dirs: &[],
         },
     )?;
-    Ok(verify(&RealFs, &partition)?)
+    Ok(verify(&Watched::new(RealFs), &partition)?)
 }
 
-fn print(out: &mut impl Write, verified: &Verified) -> io::Result<()> {
+/// What a start would change, and what it would find.
+pub(crate) fn print_verified(out: &mut impl Write, verified: &Verified) -> io::Result<()> {
     for repair in &verified.repairs {
         writeln!(out, "{repair}")?;
     }
@@ -107,11 +109,18 @@ fn as_json(found: &Result<Verified, Refusal>) -> Value {
                 Refusal::Directory(_) => (None, None),
                 Refusal::Log(error) => error.place(),
             };
+            let (loss, ways_out) = match refusal {
+                Refusal::Directory(_) => (None, &[][..]),
+                Refusal::Log(error) => (error.loss, &*error.ways_out),
+            };
             json!({
                 "starts": false,
                 "file": file.map(|file| file.display().to_string()),
                 "position": position,
                 "reason": refusal.to_string(),
+                "lostFrom": loss.map(|loss| loss.from),
+                "lostKnownEnd": loss.and_then(|loss| loss.known_end),
+                "waysOut": ways_out.iter().map(|way| way.name()).collect::<Vec<_>>(),
             })
         }
     }

@@ -93,4 +93,6 @@ pub struct Recovered {
     pub snapshot: Option<(SnapshotId, Vec<ControlRecord>)>,
     /// The control records of the log behind the snapshot, each with its offset, uncommitted ones included.
     pub log: Vec<(i64, ControlRecord)>,
+    /// Whether the replica has lost a log that others counted on, and takes no part in elections until it has it again.
+    pub abstains: bool,
 }

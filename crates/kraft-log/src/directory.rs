@@ -3,7 +3,7 @@
 use crate::{
     epoch_checkpoint::{self, EpochCheckpointError, EpochStart},
     index::Snapshots,
-    names::{LogName, SegmentFile, classify},
+    names::{LogName, NO_VOTE_FILE, SegmentFile, classify},
     open_error::{OpenError, unreadable},
     partition_metadata::{self, PartitionMetadataError},
     quorum_state,
@@ -18,7 +18,7 @@ use std::{collections::BTreeMap, path::Path};
 use uuid::Uuid;
 
 /// The content of a log directory.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Contents {
     /// Sizes of the `.log` files by base offset.
     pub(crate) segments: BTreeMap<i64, u64>,
@@ -30,11 +30,22 @@ pub(crate) struct Contents {
     pub(crate) epochs_fault: Option<EpochCheckpointError>,
     pub(crate) topic: Option<Uuid>,
     pub(crate) synced: Option<SyncedMark>,
+    /// Whether the node abstains from votes until it has its log again.
+    pub(crate) abstains: bool,
     /// Files that nobody needs any more.
     pub(crate) leftovers: Vec<String>,
 }
 
 pub(crate) fn look<F: FileSystem>(fs: &F, dir: &Path) -> Result<Contents, OpenError> {
+    let election = quorum_state::load(fs, dir)?;
+    Ok(Contents {
+        election,
+        ..look_beside_election(fs, dir)?
+    })
+}
+
+/// Everything but the election state, for whoever deals with a `quorum-state` that is lost.
+pub(crate) fn look_beside_election<F: FileSystem>(fs: &F, dir: &Path) -> Result<Contents, OpenError> {
     let mut contents = Contents::default();
     let mut indexes = Vec::new();
     for entry in fs.list(dir).map_err(unreadable(dir))? {
@@ -67,6 +78,7 @@ pub(crate) fn look<F: FileSystem>(fs: &F, dir: &Path) -> Result<Contents, OpenEr
             LogName::Segment(SegmentFile::Unused, _) => {}
             LogName::Leftover => contents.leftovers.push(entry.name),
             LogName::Strange => return Err(strange()),
+            LogName::Other if entry.name == NO_VOTE_FILE => contents.abstains = true,
             LogName::Other if is_temporary(&entry.name) => contents.leftovers.push(entry.name),
             LogName::Other => {}
         }
@@ -86,13 +98,13 @@ fn is_temporary(name: &str) -> bool {
             quorum_state::FILE_NAME,
             epoch_checkpoint::FILE_NAME,
             partition_metadata::FILE_NAME,
+            NO_VOTE_FILE,
         ]
         .contains(&name)
     })
 }
 
 fn read_small_files<F: FileSystem>(fs: &F, dir: &Path, contents: &mut Contents) -> Result<(), OpenError> {
-    contents.election = quorum_state::load(fs, dir)?;
     match epoch_checkpoint::load(fs, dir) {
         Ok(entries) => {
             contents.epochs = entries.map(|mut entries| {

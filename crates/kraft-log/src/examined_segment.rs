@@ -91,7 +91,8 @@ pub(crate) fn scan_all<F: FileSystem>(
     Ok(segments)
 }
 
-fn scan_one<F: FileSystem>(
+/// Reads one segment, up to what is no next batch.
+pub(crate) fn scan_one<F: FileSystem>(
     fs: &F,
     path: &Path,
     base: i64,

@@ -82,7 +82,10 @@ impl LogIndex {
             } => {
                 stores = last.then(|| (*snapshot, position + bytes.len() as u64));
             }
-            StorageOp::AbandonSnapshot { .. } | StorageOp::StoreElection(_) | StorageOp::Clean { .. } => {}
+            StorageOp::AbandonSnapshot { .. }
+            | StorageOp::StoreElection(_)
+            | StorageOp::Clean { .. }
+            | StorageOp::ResumeVoting => {}
             StorageOp::StartEpoch { epoch, start } => {
                 self.epochs.assign(*epoch, *start);
             }

@@ -22,7 +22,8 @@
 //! A crash at any moment leaves a beginning of what was asked for, and all that a round had reported. No thread is
 //! started and no clock is read here, so that a simulator can run the same code.
 //!
-//! [`verify`] is a start that changes nothing, for whoever wants to know beforehand.
+//! [`verify`] is a start that changes nothing, for whoever wants to know beforehand. [`recover`] holds the ways out of
+//! damage that a start refuses.
 //!
 //! # Layout
 //!
@@ -90,6 +91,7 @@ pub mod partition_metadata;
 pub mod quorum_state;
 mod reader;
 mod recent;
+pub mod recover;
 mod round;
 mod scan;
 mod segment_index;
@@ -111,7 +113,7 @@ pub use info::{DirectoryInfo, DirectoryProblem, directory_info};
 pub use meta_properties::{MetaProperties, new_directory_id};
 pub use op::StorageOp;
 pub use open::{Opened, open};
-pub use open_error::OpenError;
+pub use open_error::{OpenError, Refusal};
 pub use options::LogOptions;
 pub use reader::{LogReader, ReadError};
 pub use round::{RejectedSnapshot, Round};

@@ -3,6 +3,9 @@
 /// The private file that says how far the log was last known to be synced.
 pub(crate) const SYNCED_FILE: &str = "kraft-synced";
 
+/// The private file that keeps a node from voting until it has its log again.
+pub(crate) const NO_VOTE_FILE: &str = "kraft-no-vote";
+
 /// What a damaged snapshot is renamed to, which means nothing to anyone.
 pub(crate) fn set_aside_name(name: &str) -> String {
     format!("{name}.damaged")

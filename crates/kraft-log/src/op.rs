@@ -48,6 +48,8 @@ pub enum StorageOp {
         /// The time, in milliseconds since 1970.
         now_ms: i64,
     },
+    /// Forget that the node was to abstain from votes: it has its log again.
+    ResumeVoting,
     /// Enter an epoch into the leader-epoch cache.
     StartEpoch {
         /// The epoch.

@@ -9,8 +9,8 @@ use crate::{
     examined_segment::{ExaminedSegment, sync_found},
     index::LogIndex,
     layout::{Layout, Segment, Shared},
-    names::{SYNCED_FILE, log_file, offset_index_file, set_aside_name, time_index_file},
-    open_error::{OpenError, unreadable},
+    names::{NO_VOTE_FILE, SYNCED_FILE, log_file, offset_index_file, set_aside_name, time_index_file},
+    open_error::{OpenError, Refusal, unreadable},
     options::LogOptions,
     partition_metadata,
     reader::LogReader,
@@ -44,8 +44,17 @@ pub struct Opened<F: FileSystem> {
 /// other damage is an error, and then nothing has been written.
 ///
 /// # Errors
-/// [`OpenError`].
-pub fn open<F: FileSystem>(fs: F, dir: &Path, options: LogOptions) -> Result<Opened<F>, OpenError> {
+/// [`Refusal`].
+pub fn open<F: FileSystem>(fs: F, dir: &Path, options: LogOptions) -> Result<Opened<F>, Refusal> {
+    open_examined(fs.clone(), dir, options).map_err(|cause| Refusal::new(&fs, dir, cause))
+}
+
+/// [`open`] for whoever knows that there is nothing to refuse.
+pub(crate) fn open_examined<F: FileSystem>(
+    fs: F,
+    dir: &Path,
+    options: LogOptions,
+) -> Result<Opened<F>, OpenError> {
     create_directory(&fs, dir)?;
     let mut contents = look(&fs, dir)?;
     let examined = examine(&fs, dir, &contents)?;
@@ -105,7 +114,7 @@ fn assemble<F: FileSystem>(
     contents: Contents,
     examined: Examined<F>,
 ) -> Result<Opened<F>, StorageError> {
-    let recovered = recovered(contents.election, &examined);
+    let recovered = recovered(contents.election, contents.abstains, &examined);
     let batch_ends = examined.segments.iter().flat_map(|segment| &segment.batch_ends);
     let index = LogIndex::new(
         examined.start,
@@ -144,7 +153,14 @@ fn assemble<F: FileSystem>(
     })
 }
 
-fn recovered<F: FileSystem>(election: Option<ElectionState>, examined: &Examined<F>) -> Recovered {
+fn recovered<F: FileSystem>(
+    election: Option<ElectionState>,
+    abstains: bool,
+    examined: &Examined<F>,
+) -> Recovered {
+    if abstains {
+        tracing::warn!("{NO_VOTE_FILE}: neither votes nor campaigns until it has what is committed");
+    }
     let covered = examined.snapshot.as_ref().map_or(0, |(id, _)| id.end_offset);
     let control = examined.segments.iter().flat_map(|segment| &segment.control);
     Recovered {
@@ -154,6 +170,7 @@ fn recovered<F: FileSystem>(election: Option<ElectionState>, examined: &Examined
             .cloned()
             .collect(),
         snapshot: examined.snapshot.clone(),
+        abstains,
     }
 }
 

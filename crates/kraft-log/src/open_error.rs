@@ -1,18 +1,80 @@
 //! Why a log directory is not opened.
 
 use crate::{
-    epoch_checkpoint::EpochCheckpointError, partition_metadata::PartitionMetadataError,
-    quorum_state::QuorumStateError, scan::BatchFault, small_file::SmallFileError,
-    storage_error::StorageError, tail::NotTorn,
+    epoch_checkpoint::EpochCheckpointError,
+    partition_metadata::PartitionMetadataError,
+    quorum_state::QuorumStateError,
+    recover::{Loss, WayOut, WaysOut, ways_out},
+    scan::BatchFault,
+    small_file::SmallFileError,
+    storage_error::StorageError,
+    tail::NotTorn,
 };
 use kraft_core::Epoch;
+use kraft_fs::FileSystem;
 use kraft_snapshot::SnapshotReadError;
 use std::{
-    io,
+    fmt, io,
     path::{Path, PathBuf},
 };
 use thiserror::Error;
 use uuid::Uuid;
+
+/// A log directory that is not opened: why, what is lost at most, and what can be done. The display form is one line for
+/// an operator.
+#[derive(Debug, Error)]
+pub struct Refusal {
+    /// Why.
+    #[source]
+    pub cause: Box<OpenError>,
+    /// What of the log is gone, where that can be told.
+    pub loss: Option<Loss>,
+    /// What can be done, the best first.
+    pub ways_out: Vec<WayOut>,
+    /// The metadata directory.
+    dir: PathBuf,
+}
+
+impl Refusal {
+    /// Looks for ways out of what keeps the log in `partition` from being opened.
+    pub(crate) fn new<F: FileSystem>(fs: &F, partition: &Path, cause: OpenError) -> Self {
+        let WaysOut { loss, ways } = ways_out(fs, partition, &cause);
+        Self {
+            cause: Box::new(cause),
+            loss,
+            ways_out: ways,
+            dir: partition.parent().unwrap_or(partition).to_owned(),
+        }
+    }
+
+    /// The file that is damaged or in the way, and the byte, where it is one of a log or a snapshot.
+    #[must_use]
+    pub fn place(&self) -> (Option<&Path>, Option<u64>) {
+        self.cause.place()
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.cause)?;
+        if matches!(*self.cause, OpenError::Repair(_)) {
+            return Ok(());
+        }
+        f.write_str(". Nothing was changed")?;
+        if let Some(loss) = &self.loss {
+            write!(f, ". Lost at most: {loss}")?;
+        }
+        for (n, way) in self.ways_out.iter().enumerate() {
+            let joint = if n == 0 {
+                ". Ways out (--dry-run shows the plan): "
+            } else {
+                "; "
+            };
+            write!(f, "{joint}{}", way.sentence(&self.dir))?;
+        }
+        Ok(())
+    }
+}
 
 /// Why a log directory is not opened. Unless it is [`Repair`](Self::Repair), nothing has been written.
 #[derive(Debug, Error)]
@@ -33,7 +95,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// A segment larger than positions in it can be.
-    #[error("{} has {len} bytes, a segment has less than 2147483648", path.display())]
+    #[error("{} has {len} bytes, a segment has less than 2147483648; where it ends in zeros, truncate -s 2147483647 takes nothing else", path.display())]
     SegmentTooLarge {
         /// The segment.
         path: PathBuf,
@@ -41,7 +103,7 @@ pub enum OpenError {
         len: u64,
     },
     /// `quorum-state` cannot be used.
-    #[error("{0}. It holds this node's vote and is not guessed. {WAYS_OUT}")]
+    #[error("{0}. It holds this node's vote and is not guessed")]
     QuorumState(#[from] SmallFileError<QuorumStateError>),
     /// `leader-epoch-checkpoint` cannot be used.
     #[error("{0}. The file can be rebuilt from the log: move it away and start again")]
@@ -50,7 +112,7 @@ pub enum OpenError {
     #[error("{0}. The file holds nothing but the topic id: move it away and start again")]
     PartitionMetadata(#[from] SmallFileError<PartitionMetadataError>),
     /// The directory belongs to another topic.
-    #[error("{}: topic id {found} is not the metadata topic's", path.display())]
+    #[error("{}: topic id {found} is not the metadata topic's: if it is the log of this node all the same, move the file away and start again", path.display())]
     WrongTopic {
         /// `partition.metadata`.
         path: PathBuf,
@@ -59,7 +121,7 @@ pub enum OpenError {
     },
     /// Bytes in the log that are no valid batch, and that no crash leaves.
     #[error(
-        "{}: byte {position}: {fault}{}. Nothing was changed. {WAYS_OUT}",
+        "{}: byte {position}: {fault}{}",
         path.display(),
         why.map_or(String::new(), |why| format!("; {why}, so this is not what a crash leaves"))
     )]
@@ -74,7 +136,7 @@ pub enum OpenError {
         why: Option<NotTorn>,
     },
     /// The log ends before a place that had been durable.
-    #[error("{}: byte {end}: the log ends here, but {why}. Nothing was changed. {WAYS_OUT}", path.display())]
+    #[error("{}: byte {end}: the log ends here, but {why}", path.display())]
     Short {
         /// The last segment.
         path: PathBuf,
@@ -85,7 +147,7 @@ pub enum OpenError {
     },
     /// A segment does not begin where the one before ends.
     #[error(
-        "{} begins at offset {found}, the log before it ends at {expected}. Nothing was changed. {WAYS_OUT}",
+        "{} begins at offset {found}, the log before it ends at {expected}",
         path.display()
     )]
     NotContiguous {
@@ -98,8 +160,7 @@ pub enum OpenError {
     },
     /// The epoch cache knows of an epoch that begins behind the end of the log, so there was more.
     #[error(
-        "{}: epoch {epoch} begins at offset {start}, but the log ends at {end}: records are missing. \
-         Nothing was changed. {WAYS_OUT}",
+        "{}: epoch {epoch} begins at offset {start}, but the log ends at {end}: records are missing",
         path.display()
     )]
     EpochBeyondEnd {
@@ -113,14 +174,14 @@ pub enum OpenError {
         end: i64,
     },
     /// There is a log, but no `quorum-state`, so nobody knows whom this node voted for.
-    #[error("{} is missing beside a log that has been used. Nothing was changed. {WAYS_OUT}", path.display())]
+    #[error("{} is missing beside a log that has been used", path.display())]
     QuorumStateMissing {
         /// `quorum-state`.
         path: PathBuf,
     },
     /// What came before the first segment is in no snapshot.
     #[error(
-        "{} begins at offset {start}, and no snapshot holds what was before{}. Nothing was changed. {WAYS_OUT}",
+        "{} begins at offset {start}, and no snapshot holds what was before{}",
         path.display(),
         latest.map_or(String::new(), |end| format!(": the latest ends at offset {end}"))
     )]
@@ -133,7 +194,7 @@ pub enum OpenError {
         latest: Option<i64>,
     },
     /// The latest snapshot cannot be used.
-    #[error("{0}. Nothing was changed. {WAYS_OUT}")]
+    #[error("{0}")]
     Snapshot(#[from] SnapshotReadError),
     /// What was found is good, but bringing it in order failed.
     #[error(transparent)]
@@ -172,10 +233,6 @@ impl OpenError {
         }
     }
 }
-
-/// What an operator can do about damage.
-const WAYS_OUT: &str = "Restore the directory from a copy, or, while a majority of the voters is healthy, format it \
-    anew and let the node join again";
 
 /// Turns an `io::Error` into an [`OpenError`] that names the file.
 pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> OpenError {

@@ -6,7 +6,7 @@ use crate::{
     examine::{Examined, examine},
     examined_segment::ExaminedSegment,
     names::log_file,
-    open_error::{OpenError, unreadable},
+    open_error::{OpenError, Refusal, unreadable},
     partition_metadata, tail,
 };
 use kraft_core::{Epoch, SnapshotId};
@@ -147,8 +147,12 @@ impl fmt::Display for RemoveReason {
 /// A log that a node is writing meanwhile is not seen at one moment, so the caller sees to it that none is running.
 ///
 /// # Errors
-/// [`OpenError`], which then is what a start would end with.
-pub fn verify<F: FileSystem>(fs: &F, dir: &Path) -> Result<Verified, OpenError> {
+/// [`Refusal`], which then is what a start would end with.
+pub fn verify<F: FileSystem>(fs: &F, dir: &Path) -> Result<Verified, Refusal> {
+    verify_examined(fs, dir).map_err(|cause| Refusal::new(fs, dir, cause))
+}
+
+fn verify_examined<F: FileSystem>(fs: &F, dir: &Path) -> Result<Verified, OpenError> {
     let is_there = fs.metadata(dir).map_err(unreadable(dir))?.is_some();
     let contents = if is_there {
         look(fs, dir)?

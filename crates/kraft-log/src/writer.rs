@@ -5,7 +5,7 @@ use crate::{
     epoch_checkpoint,
     epochs::EpochCache,
     layout::{Layout, Segment, Shared},
-    names::{LogName, SegmentFile, classify, log_file, offset_index_file, time_index_file},
+    names::{LogName, NO_VOTE_FILE, SegmentFile, classify, log_file, offset_index_file, time_index_file},
     op::{ROUND_BYTES_MAX, StorageOp},
     options::LogOptions,
     quorum_state,
@@ -181,6 +181,10 @@ impl<F: FileSystem> LogWriter<F> {
                 high_watermark,
                 now_ms,
             } => self.clean(high_watermark, now_ms),
+            StorageOp::ResumeVoting => {
+                remove_if_there(&self.shared.fs, &self.shared.dir.join(NO_VOTE_FILE))?;
+                self.sync_dir()
+            }
             StorageOp::StoreElection(election) => {
                 quorum_state::store(&self.shared.fs, &self.shared.dir, &election).map_err(failed(
                     "replacing",

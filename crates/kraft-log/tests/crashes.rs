@@ -112,7 +112,7 @@ impl Model {
                 self.start = snapshot.end_offset;
                 self.batches.clear();
             }
-            StorageOp::AbandonSnapshot { .. } | StorageOp::Clean { .. } => {}
+            StorageOp::AbandonSnapshot { .. } | StorageOp::Clean { .. } | StorageOp::ResumeVoting => {}
             StorageOp::SnapshotChunk { snapshot, .. } => self.snapshot = Some(*snapshot),
             StorageOp::StoreElection(election) => self.election = Some(election.clone()),
             StorageOp::StartEpoch { .. } => {}

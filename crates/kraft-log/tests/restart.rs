@@ -86,7 +86,7 @@ fn refused(fs: &MemFs, dir: &Path) -> OpenError {
     let before = names(fs, dir);
     let error = open(fs.clone(), dir, LogOptions::default()).expect_err("a bad directory");
     assert_eq!(names(fs, dir), before, "a start that is refused changes nothing");
-    error
+    *error.cause
 }
 
 fn names(fs: &MemFs, dir: &Path) -> Vec<String> {

@@ -62,6 +62,7 @@ impl Replica {
         }
         if success {
             self.leader_has_answered(turn);
+            self.abstain_until(high_watermark, turn);
         }
         self.connections.finish(answer.request, success, turn.mono());
     }

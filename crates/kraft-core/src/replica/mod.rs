@@ -1,5 +1,6 @@
 //! The machine that joins the roles.
 
+mod abstention;
 mod add_voter;
 mod auto_join;
 mod begin_end;
@@ -51,6 +52,7 @@ use crate::{
     timer::{Timer, earlier},
     voter_set::{VoterNode, VoterSet},
 };
+use abstention::Abstention;
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 use core::time::Duration;
 use snapshot_response::Installing;
@@ -89,6 +91,8 @@ pub struct Replica {
     truncation: Ticket,
     /// The snapshot that the log is being replaced by.
     installing: Option<Installing>,
+    /// Set while a voter that has lost its log takes no part in elections.
+    abstention: Option<Abstention>,
     /// The end of the graceful shutdown, once it has begun.
     shutdown: Timer,
     /// Who could not be reached since then, when it was asked last.

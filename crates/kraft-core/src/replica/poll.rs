@@ -48,7 +48,7 @@ impl Replica {
     }
 
     fn poll_unattached(&mut self, turn: &mut Turn<'_>) {
-        if !self.is_voter() {
+        if !self.may_campaign() {
             self.fetch_from_bootstrap_server(turn);
             return;
         }
@@ -208,11 +208,12 @@ impl Replica {
         }
         let now = turn.mono();
         let is_voter = self.is_voter();
+        let campaigns = self.may_campaign();
         let tells = is_voter || self.auto_joins();
         let Role::Follower(follower) = &mut self.role else {
             return;
         };
-        if is_voter && follower.fetch.expired(now) && self.installing.is_none() {
+        if campaigns && follower.fetch.expired(now) && self.installing.is_none() {
             return self.become_prospective("fetch timeout", turn);
         }
         if tells && follower.update_voter.expired(now) {
@@ -291,7 +292,7 @@ impl Replica {
     /// When the role has something to do by itself.
     pub(super) fn role_deadline(&self) -> Option<Instant> {
         let shutting_down = self.shutting_down();
-        let campaigns = self.is_voter() && !shutting_down && self.installing.is_none();
+        let campaigns = self.may_campaign() && !shutting_down && self.installing.is_none();
         let election = |timer: &Timer| if campaigns { timer.deadline() } else { None };
         let connections = self.connections.next_change();
         match &self.role {

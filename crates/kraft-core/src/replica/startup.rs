@@ -1,6 +1,6 @@
 //! How a replica starts.
 
-use super::{MAX_EPOCH, Replica, tickets::Tickets, turn::Turn};
+use super::{MAX_EPOCH, Replica, abstention::Abstention, tickets::Tickets, turn::Turn};
 use crate::{
     action::Action,
     config::{Config, Recovered},
@@ -46,6 +46,7 @@ impl Replica {
         let config = with_timers_that_move(config);
         let (bootstrap, bootstrap_endpoints) = bootstrap_servers(&config)?;
         let control = control_state(&config, &recovered)?;
+        let abstention = recovered.abstains.then_some(Abstention::UntilTold);
         let mut turn = Turn::new(log, now, out);
         let snapshot_end = log.latest_snapshot().map_or(0, |snapshot| snapshot.end_offset);
         let mut replica = Self {
@@ -67,6 +68,7 @@ impl Replica {
             tickets: Tickets::default(),
             truncation: Ticket::NONE,
             installing: None,
+            abstention,
             shutdown: Timer::NEVER,
             unreachable: BTreeSet::new(),
             ended: false,
@@ -127,7 +129,7 @@ impl Replica {
             return Ok((epoch, Role::Resigned(resigned)));
         }
         // One that was removed after its vote does not campaign any more; the vote stays its vote in this epoch.
-        if self.is_voter() && voted.is_some_and(|voted| is_vote_for(&voted, &local)) {
+        if self.may_campaign() && voted.is_some_and(|voted| is_vote_for(&voted, &local)) {
             let tally = self.new_tally();
             return Ok((epoch, Role::Candidate(Candidate { tally, election })));
         }
@@ -150,7 +152,7 @@ impl Replica {
 
     /// Nobody else has to be asked by a voter that is alone.
     fn shortcut_of_lone_voter(&mut self, turn: &mut Turn<'_>) {
-        let alone = self.is_only_voter();
+        let alone = self.is_only_voter() && self.may_campaign();
         match &self.role {
             Role::Unattached(_) | Role::Follower(_) | Role::Resigned(_) if alone => {
                 self.become_prospective("the only voter", turn);

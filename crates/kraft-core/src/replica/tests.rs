@@ -1,5 +1,6 @@
 //! Whole steps against a small log.
 
+mod abstention;
 mod cluster;
 mod harness;
 mod hostile;

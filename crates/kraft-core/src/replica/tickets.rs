@@ -51,6 +51,7 @@ impl Replica {
         );
         self.tickets.durable = self.tickets.durable.max(up_to);
         self.install_verified(turn);
+        self.end_abstention(turn);
         self.share_has_grown(turn.flushed_end(), turn);
     }
 }

@@ -80,6 +80,9 @@ impl Replica {
     }
 
     fn would_grant(&self, ballot: &Ballot, turn: &Turn<'_>) -> bool {
+        if self.abstains() {
+            return false;
+        }
         let log_is_up_to_date = ballot.log_end >= turn.end;
         match (&self.role, ballot.pre_vote) {
             (Role::Unattached(_) | Role::Prospective(_) | Role::Candidate(_) | Role::Resigned(_), true) => {

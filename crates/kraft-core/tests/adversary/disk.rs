@@ -157,6 +157,7 @@ impl Directory {
             election: self.election.clone(),
             snapshot: latest.and_then(|id| self.snapshot(id).map(|snapshot| (id, snapshot.control.clone()))),
             log: self.batches.iter().flat_map(records).collect(),
+            abstains: false,
         }
     }
 }

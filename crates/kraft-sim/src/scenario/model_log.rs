@@ -94,6 +94,7 @@ impl Directory {
                 .next_back()
                 .map(|(id, snapshot)| (id, snapshot.control.clone())),
             log: self.batches.iter().flat_map(control_with_offsets).collect(),
+            abstains: false,
         }
     }
 }

@@ -53,6 +53,7 @@ pub(crate) fn fact(node: NodeId, start: i64, op: &StorageOp) -> Option<Fact> {
         StorageOp::SnapshotChunk { .. }
         | StorageOp::AbandonSnapshot { .. }
         | StorageOp::Clean { .. }
+        | StorageOp::ResumeVoting
         | StorageOp::StartEpoch { .. } => None,
     }
 }

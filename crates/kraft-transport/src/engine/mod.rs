@@ -116,6 +116,8 @@ pub struct Engine<S: StateMachine, L, N> {
     clean_soon: bool,
     /// The newest operation that the log thread has been given.
     submitted: Ticket,
+    /// Whether the replica took no part in elections when it was last looked at.
+    abstained: bool,
     /// Everything up to this is durable.
     durable: Ticket,
     /// What waits for a ticket. Bounded by the core: one request per peer, one answer per caller.
@@ -163,6 +165,7 @@ where
             clean_at: now.mono.after(config.clean_interval),
             clean_soon: true,
             config,
+            abstained: replica.abstains(),
             replica,
             index,
             machine,
@@ -205,6 +208,7 @@ where
             if self.replica.next_deadline().is_some_and(|due| due <= now.mono) {
                 self.step(Event::Tick, now);
             }
+            self.resume_voting();
             self.clean_if_due(now);
             self.propose_waiting(now);
             self.apply_committed(now);

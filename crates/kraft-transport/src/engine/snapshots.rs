@@ -128,6 +128,15 @@ where
         }
     }
 
+    /// A voter that had lost its log has it again: the next start shall know.
+    pub(super) fn resume_voting(&mut self) {
+        if self.abstained && !self.replica.abstains() {
+            self.abstained = false;
+            info!("everything that was committed is here again: the node votes as before");
+            self.storage.submit(self.submitted, StorageOp::ResumeVoting);
+        }
+    }
+
     /// Starts a snapshot of the state machine, or joins the one that is being written.
     pub(super) fn trigger_snapshot(&mut self, reply: oneshot::Sender<Result<(), RaftError>>, now: Time) {
         if self.snapshots.writing {

@@ -137,6 +137,7 @@ impl Voters {
             election: log.election.clone(),
             snapshot: self.checkpoint(ids),
             log: log.control_records(),
+            abstains: false,
         }
     }
 }

@@ -224,7 +224,7 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn open(voters: &[i32]) -> Self {
-        Self::start(voters, None)
+        Self::start(voters, Recovered::default())
     }
 
     pub(super) fn reopen(voters: &[i32], stored: impl FnOnce(&mut ElectionState)) -> Self {
@@ -236,20 +236,30 @@ impl Node {
             kraft_version: 0,
         };
         stored(&mut state);
-        Self::start(voters, Some(state))
+        let recovered = Recovered {
+            election: Some(state),
+            ..Recovered::default()
+        };
+        Self::start(voters, recovered)
     }
 
-    fn start(voters: &[i32], election: Option<ElectionState>) -> Self {
+    /// One that has lost its log.
+    pub(super) fn abstaining(voters: &[i32], state: ElectionState) -> Self {
+        let recovered = Recovered {
+            election: Some(state),
+            abstains: true,
+            ..Recovered::default()
+        };
+        Self::start(voters, recovered)
+    }
+
+    fn start(voters: &[i32], recovered: Recovered) -> Self {
         let mut log = TestLog::new();
         let now = Time {
             mono: Instant::from_millis(1000),
             wall_ms: 1_000_000,
         };
         let mut out = Vec::new();
-        let recovered = Recovered {
-            election,
-            ..Recovered::default()
-        };
         let replica = Replica::open(config(voters), recovered, &log, now, &mut out).expect("opens");
         let mut requests = Vec::new();
         perform(&out, &mut log, &mut requests, now.mono);
