@@ -138,13 +138,13 @@ fn is_ahead<F: FileSystem>(id: SnapshotId, segments: &[ExaminedSegment<F>]) -> b
 
 /// Whether the log holds all that a damaged snapshot held, so that an older one, or none, will do. What the zero
 /// checkpoint holds is in the log once a leader has written its data there.
-fn makes_up_for<F: FileSystem>(damaged: SnapshotId, segments: &[ExaminedSegment<F>]) -> bool {
+pub(crate) fn makes_up_for<F: FileSystem>(damaged: SnapshotId, segments: &[ExaminedSegment<F>]) -> bool {
     let in_log = segments.iter().any(|segment| segment.has_data);
     in_log && !is_ahead(damaged, segments)
 }
 
 /// The epoch of the record before the log's first: that of the snapshot which ends there. None comes before offset 0.
-fn epoch_before(contents: &Contents, start: i64) -> Option<Epoch> {
+pub(crate) fn epoch_before(contents: &Contents, start: i64) -> Option<Epoch> {
     if start == 0 {
         return Some(Epoch::default());
     }

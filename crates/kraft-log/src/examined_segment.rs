@@ -6,7 +6,7 @@ use crate::{
     epoch_checks::EpochBegin,
     names::log_file,
     open_error::{OpenError, unreadable},
-    scan::{ScanEnd, ScannedBatch, SegmentScan, announces_leader},
+    scan::{BatchFault, ScanEnd, ScannedBatch, SegmentScan, announces_leader},
     segment_index::SegmentIndex,
     storage_error::{StorageError, failed},
     tail::{NotTorn, ValidPart, judge},
@@ -36,6 +36,20 @@ pub(crate) struct ExaminedSegment<F: FileSystem> {
 impl<F: FileSystem> ExaminedSegment<F> {
     pub(crate) fn last_epoch(&self) -> Option<Epoch> {
         self.epochs.last().map(|begin| begin.start.epoch)
+    }
+
+    /// Takes back what begins with the batch at `position`, which is wrong.
+    pub(crate) fn end_before(&mut self, begin: &EpochBegin, fault: BatchFault) {
+        let offset = begin.start.start_offset;
+        self.end = ScanEnd {
+            position: begin.position,
+            offset,
+            fault: Some(fault),
+        };
+        self.epochs.retain(|other| other.start.start_offset < offset);
+        self.batch_ends.retain(|end| *end <= offset);
+        self.control.retain(|(at, _)| *at < offset);
+        self.index.truncate(offset);
     }
 
     fn take(&mut self, batch: ScannedBatch) {

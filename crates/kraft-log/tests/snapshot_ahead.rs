@@ -193,7 +193,7 @@ fn a_damaged_snapshot_ahead_of_the_log_is_refused_and_the_log_stays() {
     let file = fs.open(&path, Open::ReadWrite).expect("it is there");
     file.set_len(file.len().expect("a size") - 1).expect("cut");
     let error = open(fs.clone(), Path::new(DIR), LogOptions::default()).expect_err("damaged");
-    assert!(matches!(error, OpenError::Snapshot(_)), "{error}");
+    assert!(matches!(*error.cause, OpenError::Snapshot(_)), "{error}");
     assert_eq!(error.place().0, Some(&*path));
     fs.remove(&path).expect("removed");
     let opened = open(fs, Path::new(DIR), LogOptions::default()).expect("opened");
@@ -216,6 +216,6 @@ fn a_log_that_is_gone_beside_a_snapshot_is_refused_where_it_was_known_to_be_dura
     fs.remove(&Path::new(DIR).join("leader-epoch-checkpoint"))
         .expect("removed");
     let error = open(fs, Path::new(DIR), LogOptions::default()).expect_err("records are missing");
-    assert!(matches!(error, OpenError::Short { end: 0, .. }), "{error}");
+    assert!(matches!(*error.cause, OpenError::Short { end: 0, .. }), "{error}");
     assert_eq!(error.place().0, Some(&*segment));
 }

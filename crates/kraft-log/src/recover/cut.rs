@@ -11,13 +11,13 @@ use super::{
 use crate::{
     directory::Contents,
     epochs::EpochCache,
-    examine::examine,
+    examine::{examine, makes_up_for},
     examined_segment::ExaminedSegment,
     names::{log_file, set_aside_name},
     open_error::OpenError,
     tail::NotTorn,
 };
-use kraft_core::{Epoch, SnapshotId};
+use kraft_core::SnapshotId;
 use kraft_fs::FileSystem;
 use kraft_snapshot::frozen_name;
 use std::ops::Range;
@@ -32,7 +32,7 @@ pub(super) fn plan<F: FileSystem>(fs: &F, directory: &Directory) -> Result<Recov
     let kept = kept_segments(&survey);
     let ahead = survey.damaged.iter().copied().filter(|id| {
         let log = &survey.segments[kept.clone()];
-        *id != SnapshotId::BOOTSTRAP && is_ahead(*id, log)
+        *id != SnapshotId::BOOTSTRAP && !makes_up_for(*id, log)
     });
     let ahead: Vec<SnapshotId> = ahead.collect();
     let known = loss(directory, &survey, kept.clone(), &ahead);
@@ -109,17 +109,10 @@ fn kept_segments<F: FileSystem>(survey: &Survey<F>) -> Range<usize> {
 }
 
 fn continues<F: FileSystem>(before: &ExaminedSegment<F>, after: &ExaminedSegment<F>) -> bool {
-    let first_epoch = after.epochs.first().map(|entry| entry.epoch);
+    let first_epoch = after.epochs.first().map(|begin| begin.start.epoch);
     // Whatever follows the batches of the earlier one is garbage then: nothing is missing.
     before.end.offset == after.base
         && first_epoch.is_none_or(|first| before.last_epoch().is_none_or(|last| last <= first))
-}
-
-/// Whether a snapshot holds what the kept segments do not.
-fn is_ahead<F: FileSystem>(id: SnapshotId, kept: &[ExaminedSegment<F>]) -> bool {
-    let epoch = kept.iter().filter_map(ExaminedSegment::last_epoch).max();
-    let end = kept.last().map_or(0, |segment| segment.end.offset);
-    (id.epoch, id.end_offset) > (epoch.unwrap_or(Epoch(0)), end)
 }
 
 /// Where the log ends afterwards, and how far it is known to have been.
@@ -219,7 +212,7 @@ fn steps<F: FileSystem>(
         .iter()
         .flat_map(|segment| &segment.epochs)
     {
-        epochs.assign(entry.epoch, entry.start_offset);
+        epochs.assign(entry.start.epoch, entry.start.start_offset);
     }
     let mut steps = vec![
         Step::ForgetSynced,

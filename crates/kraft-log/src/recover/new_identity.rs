@@ -94,7 +94,8 @@ fn last_epoch<F: FileSystem>(directory: &Directory, survey: &Survey<F>) -> Epoch
     let in_log = survey.segments.iter().flat_map(|segment| &segment.epochs);
     let in_file = directory.contents.epochs.iter().flatten();
     let in_snapshots = directory.contents.snapshots.iter().map(|(id, _)| id.epoch);
-    let epochs = in_log.chain(in_file).map(|entry| entry.epoch);
+    let in_log = in_log.map(|begin| begin.start.epoch);
+    let epochs = in_log.chain(in_file.map(|entry| entry.epoch));
     epochs.chain(in_snapshots).max().unwrap_or_default()
 }
 

@@ -7,6 +7,8 @@ use super::{
 use crate::{
     METADATA_PARTITION_DIR,
     directory::{Contents, look_beside_election},
+    epoch_checks::EpochChecks,
+    examine::epoch_before,
     examined_segment::{ExaminedSegment, scan_one},
     meta_properties::{self, MetaProperties},
     names::log_file,
@@ -121,11 +123,26 @@ pub(super) struct Survey<F: FileSystem> {
 impl<F: FileSystem> Survey<F> {
     pub(super) fn read(fs: &F, directory: &Directory) -> Result<Self, RecoverError> {
         let dir = &directory.partition;
+        let cached = directory.contents.epochs.as_deref().unwrap_or_default();
+        let mut checks = EpochChecks::new(None, cached);
         let mut segments = Vec::new();
         let mut behind = Vec::new();
         for (base, len) in &directory.contents.segments {
             let path = dir.join(log_file(*base));
-            let segment = scan_one(fs, &path, *base, *len)?;
+            let mut segment = scan_one(fs, &path, *base, *len)?;
+            if segments
+                .last()
+                .is_none_or(|before: &ExaminedSegment<F>| before.end.offset != *base)
+            {
+                checks = EpochChecks::new(epoch_before(&directory.contents, *base), cached);
+            }
+            let checked = segment
+                .epochs
+                .iter()
+                .find_map(|begin| Some((*begin, checks.next(begin).err()?)));
+            if let Some((begin, fault)) = checked {
+                segment.end_before(&begin, fault);
+            }
             let found = if segment.end.fault.is_some() {
                 batches_behind(&segment.file, segment.end.position, *len).map_err(unreadable(&path))?
             } else {
