@@ -225,7 +225,7 @@ fn field_h08_a_log_that_begins_behind_every_snapshot_is_refused() {
     let text = error.to_string();
     assert!(
         matches!(
-            error,
+            *error.cause,
             OpenError::NoSnapshot {
                 start: 4,
                 latest: Some(2),
@@ -306,7 +306,7 @@ fn field_h33_a_quorum_state_of_another_release_is_refused_and_never_taken_for_no
         fs.create_dir_all(dir()).expect("created");
         write(&fs, quorum_state::FILE_NAME, text.as_bytes());
         let error = open(fs.clone(), dir(), LogOptions::default()).expect_err("not understood");
-        let OpenError::QuorumState(SmallFileError::Malformed { reason: found, .. }) = error else {
+        let OpenError::QuorumState(SmallFileError::Malformed { reason: found, .. }) = *error.cause else {
             panic!("{text}: {error}");
         };
         assert_eq!(found, reason, "{text}");
