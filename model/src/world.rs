@@ -176,6 +176,7 @@ impl World {
                 Action::Accept { .. }
                 | Action::Refuse { .. }
                 | Action::Outcome { .. }
+                | Action::ReadBarrier { .. }
                 | Action::Transition { .. }
                 | Action::Lead { .. }
                 | Action::Unlead

@@ -68,6 +68,14 @@ pub enum Action {
         /// What became of it.
         outcome: ProposalOutcome,
     },
+    /// A read may be served once everything below `applied` is applied: this replica led after the read had come, and no
+    /// one was told of more until then.
+    ReadBarrier {
+        /// Whose.
+        reply: ReplyId,
+        /// `None` where this replica does not lead, or not any more.
+        applied: Option<i64>,
+    },
     /// Everything below the high watermark is committed. Waits for nothing.
     Commit {
         /// The new high watermark, exclusive.

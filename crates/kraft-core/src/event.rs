@@ -408,6 +408,11 @@ pub enum Event {
         /// The records.
         payload: PayloadId,
     },
+    /// Somebody wants to read what is committed now, in a linearizable way.
+    ReadBarrier {
+        /// Who waits for the answer.
+        reply: ReplyId,
+    },
     /// All disk operations up to `up_to` are durable.
     Durable {
         /// The newest of them.

@@ -133,6 +133,7 @@ mod log_history;
 mod parked_fetches;
 mod pending_change;
 mod proposals;
+mod read_barriers;
 mod replica_progress;
 mod rng;
 mod successor_backoff;

@@ -118,6 +118,11 @@ pub enum Command<S: StateMachine> {
         /// Takes the outcome.
         reply: oneshot::Sender<Result<ReconfigOutcome, RaftError>>,
     },
+    /// Answer once everything is applied that was committed when this came, if this node led then.
+    ReadBarrier {
+        /// Takes the outcome.
+        reply: oneshot::Sender<Result<(), RaftError>>,
+    },
     /// Give up the leadership.
     Resign {
         /// Takes the epoch that ends.
@@ -186,6 +191,7 @@ impl<S: StateMachine> Command<S> {
                 reply.is_closed()
             }
             Self::Reconfigure { reply, .. } => reply.is_closed(),
+            Self::ReadBarrier { reply } => reply.is_closed(),
             Self::Resign { reply } => reply.is_closed(),
             Self::TriggerSnapshot { reply } => reply.is_closed(),
             Self::QuorumStateSnapshot { reply } => reply.is_closed(),
@@ -222,6 +228,7 @@ impl<S: StateMachine> Command<S> {
             Self::Request { .. }
             | Self::SubmitChange { .. }
             | Self::SubmitDelegationTokenMutations { .. }
+            | Self::ReadBarrier { .. }
             | Self::QuorumStateSnapshot { .. }
             | Self::MetadataFetch { .. } => true,
             #[cfg(test)]

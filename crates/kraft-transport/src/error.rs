@@ -60,6 +60,12 @@ pub enum RaftError {
         /// The most that may.
         max: u64,
     },
+    /// More readers wait than this node holds. Try again later.
+    #[error("{max} readers wait already")]
+    TooManyReads {
+        /// The most that may.
+        max: usize,
+    },
     /// Leadership was lost and the change is certain not to be in the log.
     #[error("leadership was lost; the change is not in the log and never will be")]
     Lost,

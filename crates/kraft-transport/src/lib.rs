@@ -14,7 +14,8 @@
 //! 3. [`Handle::submit`] there. An answer is final: `Ok` is committed by a majority and applied here; of the errors
 //!    only [`RaftError::Unknown`] and [`RaftError::Stopped`] leave open what becomes of the change.
 //!    [`Handle::reconfigure`] changes the voters; there [`RaftError::Open`] leaves it open, too.
-//! 4. [`Handle::image`] reads what is applied here.
+//! 4. [`Handle::image`] reads what is applied here. Behind [`Handle::read_barrier`], on the leader, the read is
+//!    linearizable.
 //! 5. [`Handle::resign`] gives the leadership to another node.
 //! 6. [`Handle::shutdown`] hands leadership over and closes the log; [`Handle::halt`] ends as a killed process does.
 //!    [`Handle::ended`] tells the end, whatever caused it.

@@ -93,6 +93,11 @@ pub struct NodeState {
     pub applied: i64,
     /// Whether the state machine leads, and so takes changes.
     pub leading: bool,
+    /// In one phrase, why the role is what it is.
+    pub reason: &'static str,
+    /// Whether the disk has been silent for a second or longer about something that it was given, as of
+    /// the last turn.
+    pub disk_stalled: bool,
 }
 
 impl NodeState {
@@ -108,6 +113,8 @@ impl NodeState {
             high_watermark: None,
             applied: 0,
             leading: false,
+            reason: "not begun",
+            disk_stalled: false,
         }
     }
 }

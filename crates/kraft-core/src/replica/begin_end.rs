@@ -107,6 +107,9 @@ impl Replica {
         if self.screen(answer, epoch, turn).is_some() {
             // Only a Fetch ends the announcements, so there is nothing to remember.
             let success = answer.error == ErrorCode::None;
+            if success && let Role::Leader(leader) = &mut self.role {
+                leader.reads.confirmed(answer.request);
+            }
             self.connections.finish(answer.request, success, turn.mono());
         }
     }

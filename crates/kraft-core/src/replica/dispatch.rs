@@ -260,6 +260,7 @@ impl Replica {
                 self.parked.forget(reply);
                 self.forget_change_caller(reply);
             }
+            Event::ReadBarrier { reply } => self.read_barrier(reply, turn),
             Event::Propose {
                 reply,
                 epoch,

@@ -14,6 +14,7 @@ mod invariants;
 mod kraft_version;
 mod poll;
 mod propose;
+mod read_barrier;
 mod remove_voter;
 mod requests;
 mod responses;

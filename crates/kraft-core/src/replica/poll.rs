@@ -178,9 +178,14 @@ impl Replica {
             "no majority fetches"
         } else if leader.disk_patience.expired(now) {
             "the disk does not answer"
-        } else if now >= leader.heartbeat {
-            return self.heartbeat(turn);
         } else {
+            let (reads, beats) = (!leader.reads.is_idle(), now >= leader.heartbeat);
+            if reads {
+                self.advance_reads(turn);
+            }
+            if beats {
+                self.heartbeat(turn);
+            }
             return;
         };
         self.become_resigned(reason, turn);
@@ -310,7 +315,8 @@ impl Replica {
                 let change = leader.pending_change.as_ref().map(|change| change.expires);
                 let disk = leader.disk_patience.deadline();
                 let own = earlier(Some(leader.heartbeat), leader.handover.deadline());
-                earlier(earlier(own, check), earlier(change, disk))
+                let asks = connections.filter(|_| !leader.reads.is_idle());
+                earlier(earlier(own, check), earlier(earlier(change, disk), asks))
             }
             Role::Follower(_) if shutting_down => None,
             Role::Follower(follower) => {

@@ -102,11 +102,13 @@ impl Replica {
         }
     }
 
-    /// A replica that has ended takes no proposal; everything else is not for it any more.
+    /// A replica that has ended takes no proposal and no read; everything else is not for it any more.
     pub(super) fn refuse_after_end(event: Event, turn: &mut Turn<'_>) {
         if let Event::Propose { reply, .. } = event {
             let reason = Refusal::ShuttingDown;
             turn.emit(Action::Refuse { reply, reason });
+        } else if let Event::ReadBarrier { reply } = event {
+            turn.emit(Action::ReadBarrier { reply, applied: None });
         }
     }
 }

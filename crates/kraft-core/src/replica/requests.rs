@@ -33,15 +33,17 @@ impl Replica {
     }
 
     /// Sends to a voter. One whose set has no endpoint for our listener cannot be reached, and is not.
-    fn send_to_voter(&mut self, to: NodeId, body: PeerRequest, after: Ticket, turn: &mut Turn<'_>) {
-        let Some(voter) = self.voters().get(to) else {
-            return;
-        };
-        let Some(endpoint) = voter.endpoints.at(&self.config.default_listener).cloned() else {
-            return;
-        };
+    fn send_to_voter(
+        &mut self,
+        to: NodeId,
+        body: PeerRequest,
+        after: Ticket,
+        turn: &mut Turn<'_>,
+    ) -> Option<RequestId> {
+        let voter = self.voters().get(to)?;
+        let endpoint = voter.endpoints.at(&self.config.default_listener).cloned()?;
         let key = voter.key;
-        self.send(key, endpoint, body, after, turn);
+        Some(self.send(key, endpoint, body, after, turn))
     }
 
     /// The key of a voter as its set names it.
@@ -73,7 +75,11 @@ impl Replica {
         self.send_to_voter(voter, body, after, turn);
     }
 
-    pub(super) fn send_begin_quorum_epoch(&mut self, voter: ReplicaKey, turn: &mut Turn<'_>) {
+    pub(super) fn send_begin_quorum_epoch(
+        &mut self,
+        voter: ReplicaKey,
+        turn: &mut Turn<'_>,
+    ) -> Option<RequestId> {
         let body = PeerRequest::BeginQuorumEpoch {
             cluster_id: self.cluster_id(),
             voter,
@@ -81,7 +87,7 @@ impl Replica {
             epoch: self.epoch,
             endpoints: self.config.listeners.clone(),
         };
-        self.send_to_voter(voter.id, body, self.tickets.election(), turn);
+        self.send_to_voter(voter.id, body, self.tickets.election(), turn)
     }
 
     pub(super) fn send_end_quorum_epoch(&mut self, voter: NodeId, turn: &mut Turn<'_>) {

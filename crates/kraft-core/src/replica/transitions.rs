@@ -395,6 +395,12 @@ impl Replica {
         }
         if let Role::Leader(leader) = old {
             self.fail_change(&leader, turn);
+            let refused = |reply| Action::ReadBarrier { reply, applied: None };
+            leader
+                .reads
+                .all()
+                .map(refused)
+                .for_each(|action| turn.emit(action));
         }
     }
 }

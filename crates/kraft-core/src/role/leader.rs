@@ -6,6 +6,7 @@ use crate::{
     high_watermark::majority_end,
     ids::{NodeId, ReplicaKey},
     pending_change::PendingChange,
+    read_barriers::ReadBarriers,
     replica_progress::Progress,
     time::{Instant, Time},
     timer::Timer,
@@ -40,6 +41,8 @@ pub(crate) struct Leader {
     pub(crate) pending_change: Option<PendingChange>,
     /// Who waits for the commit of a kraft.version, and at which offset it is.
     pub(crate) upgrade_callers: Vec<(ReplyId, i64)>,
+    /// Who wants to read.
+    pub(crate) reads: ReadBarriers,
 }
 
 impl Leader {
@@ -66,6 +69,7 @@ impl Leader {
             reported_voters: None,
             pending_change: None,
             upgrade_callers: Vec::new(),
+            reads: ReadBarriers::default(),
         };
         leader.adopt_voters(voters);
         leader

@@ -168,6 +168,7 @@ impl Victim {
                 Action::Accept { .. }
                 | Action::Refuse { .. }
                 | Action::Outcome { .. }
+                | Action::ReadBarrier { .. }
                 | Action::Transition { .. }
                 | Action::Lead { .. }
                 | Action::Unlead

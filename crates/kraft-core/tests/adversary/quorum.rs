@@ -171,6 +171,7 @@ impl Quorum {
                 Action::Accept { .. }
                 | Action::Refuse { .. }
                 | Action::Outcome { .. }
+                | Action::ReadBarrier { .. }
                 | Action::Transition { .. }
                 | Action::Lead { .. }
                 | Action::Unlead

@@ -158,6 +158,11 @@ pub const OWN_THEMES: &[Theme] = &[
         8,
     ),
     Theme::new("REFUSAL", "What a peer says is not believed", 4),
+    Theme::new(
+        "READ",
+        "Reads behind a barrier, which the reference does not have",
+        4,
+    ),
 ];
 
 const METRICS: &str = "the metrics";

@@ -66,6 +66,7 @@
 //! | `fail 4 disconnected` | request 4 has no answer: `unsupported-version`, `authentication`, `malformed` |
 //! | `propose records=2` | records to append; `epoch=`, `bytes=` |
 //! | `resign epoch=3`, `shutdown timeout=5000` | what the operator can ask for |
+//! | `read` | somebody wants to read what is committed |
 //! | `durable`, `durable up-to=3`, `disk waits`, `disk follows` | the disk |
 //! | `storage-failed`, `caller-gone reply=2`, `leaderless epoch=4`, `installed snapshot=10-3 control=[…]` | the rest |
 //!

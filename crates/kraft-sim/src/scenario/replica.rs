@@ -178,6 +178,7 @@ impl Stage {
                 | Action::Accept { .. }
                 | Action::Refuse { .. }
                 | Action::Outcome { .. }
+                | Action::ReadBarrier { .. }
                 | Action::Commit { .. }
                 | Action::Lead { .. }
                 | Action::Unlead

@@ -45,6 +45,9 @@ pub(crate) fn event(command: &Command, stage: &mut Stage) -> Result<Option<Event
         "caller-gone" => Event::CallerGone {
             reply: ReplyId(command.need("reply", command.number("reply")?)?),
         },
+        "read" => Event::ReadBarrier {
+            reply: stage.next_reply(),
+        },
         "propose" => Event::Propose {
             reply: stage.next_reply(),
             epoch: command.epoch("epoch")?,

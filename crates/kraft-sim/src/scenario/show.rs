@@ -38,6 +38,11 @@ pub(crate) fn action(action: &Action, durable: Ticket) -> String {
         Action::Accept { reply, base, epoch } => format!("accept {}: at {base} in epoch {epoch}", reply.0),
         Action::Refuse { reply, reason } => format!("refuse {}: {}", reply.0, refusal(*reason)),
         Action::Outcome { reply, outcome } => format!("outcome {}: {}", reply.0, proposal_outcome(*outcome)),
+        Action::ReadBarrier {
+            reply,
+            applied: Some(applied),
+        } => format!("read {} once {applied} is applied", reply.0),
+        Action::ReadBarrier { reply, applied: None } => format!("refuse read {}", reply.0),
         Action::Commit { high_watermark } => format!("commit below {high_watermark}"),
         Action::Transition {
             role,

@@ -179,7 +179,7 @@ where
         self.applied.epoch = snapshot.epoch;
         self.applied.timestamp_ms = timestamp_ms;
         self.applied.commit(snapshot.end_offset);
-        self.publish_and_answer();
+        self.publish_and_answer(now);
         self.snapshots.restart(now.mono);
         if installed {
             self.snapshots.installed(snapshot);
@@ -189,10 +189,11 @@ where
     }
 
     /// Whoever is told that a change is applied finds it in the image.
-    fn publish_and_answer(&mut self) {
+    fn publish_and_answer(&mut self, now: Time) {
         self.publish_image();
-        self.publish();
+        self.publish(now);
         self.proposals.answer_applied(self.applied.next);
+        self.reads.answer_applied(self.applied.next);
     }
 
     /// Returns whether the state machine took them.
@@ -212,7 +213,7 @@ where
                 return false;
             }
         }
-        self.publish_and_answer();
+        self.publish_and_answer(now);
         self.applied.passed(began, (self.config.stopwatch)());
         self.snapshot_if_due(now);
         true

@@ -11,6 +11,7 @@ mod observe;
 mod payloads;
 mod perform;
 mod proposals;
+mod reads;
 mod reconfigure;
 mod replies;
 mod snapshots;
@@ -35,6 +36,7 @@ use kraft_wire::ApiKey;
 use payloads::Payloads;
 use perform::Held;
 use proposals::{Proposal, Proposals, Waiter};
+use reads::Reads;
 use reconfigure::Changes;
 use replies::Replies;
 use snapshots::Snapshots;
@@ -129,6 +131,9 @@ pub struct Engine<S: StateMachine, L, N> {
     payloads: Payloads,
     replies: Replies,
     changes: Changes,
+    reads: Reads,
+    /// Why the core has the role that it has.
+    reason: &'static str,
     proposals: Proposals<S>,
     applied: Applied,
     snapshots: Snapshots,
@@ -179,6 +184,8 @@ where
             payloads: Payloads::default(),
             replies: Replies::default(),
             changes: Changes::default(),
+            reads: Reads::default(),
+            reason: "not begun",
             proposals: Proposals::default(),
             snapshots: Snapshots::new(now.mono),
             image,
@@ -188,7 +195,7 @@ where
             engine.perform(action, now);
         }
         engine.step_consequences(now);
-        engine.publish();
+        engine.publish(now);
         Ok(engine)
     }
 
@@ -214,7 +221,7 @@ where
             self.apply_committed(now);
             self.poll_machine(now);
         }
-        self.publish();
+        self.publish(now);
         Turn {
             next: self.next_turn(now),
             ended: self.ended.clone(),
@@ -357,6 +364,7 @@ where
                 // A caller that is gone learns nothing.
                 let _ = reply.send(self.resign(now));
             }
+            Command::ReadBarrier { reply } => self.read_barrier(reply, now),
             Command::ThreadEnded { thread } => {
                 self.step(Event::StorageFailed, now);
                 self.end(Err(NodeError::Thread { thread }));

@@ -7,6 +7,8 @@ use crate::{
     views::{ObserverReplica, QuorumStateSnapshot},
 };
 use kraft_core::{LogView, RoleName, StateMachine, Time};
+use std::time::Duration;
+use tracing::{info, warn};
 
 impl<S, L, N> Engine<S, L, N>
 where
@@ -15,7 +17,11 @@ where
     N: Network,
 {
     /// Tells watchers what has changed.
-    pub(super) fn publish(&mut self) {
+    pub(super) fn publish(&mut self, now: Time) {
+        // There is a turn soon enough without one for this: no role is without a timer for longer than it takes.
+        let since = self.index.oldest_unfinished();
+        let disk_stalled = since.is_some_and(|since| since.after(STALLED) <= now.mono);
+        let reason = self.reason;
         let replica = &self.replica;
         let (applied, leading) = (self.applied.next(), self.proposals.leading().is_some());
         let listener = &self.config.core.default_listener;
@@ -31,7 +37,9 @@ where
                 || state.role != replica.role()
                 || state.high_watermark != replica.high_watermark()
                 || state.applied != applied
-                || state.leading != leading;
+                || state.leading != leading
+                || state.reason != reason
+                || state.disk_stalled != disk_stalled;
             if changed {
                 state.role = replica.role();
                 state.epoch = replica.epoch();
@@ -39,6 +47,11 @@ where
                 state.high_watermark = replica.high_watermark();
                 state.applied = applied;
                 state.leading = leading;
+                state.reason = reason;
+                if state.disk_stalled != disk_stalled {
+                    tell_of_disk(disk_stalled);
+                    state.disk_stalled = disk_stalled;
+                }
                 if let Some(endpoint) = endpoint {
                     state.leader_endpoint = endpoint;
                 }
@@ -93,3 +106,14 @@ where
         }
     }
 }
+
+fn tell_of_disk(stalled: bool) {
+    if stalled {
+        warn!("the disk has been silent for {STALLED:?}");
+    } else {
+        info!("the disk answers again");
+    }
+}
+
+/// A disk that is silent for so long is told of. Elections and announcements take as long.
+const STALLED: Duration = Duration::from_secs(1);

@@ -65,6 +65,7 @@ where
             Action::Accept { reply, base, epoch } => self.proposals.accepted(reply, base, epoch),
             Action::Refuse { reply, reason } => self.proposals.refused(reply, reason),
             Action::Outcome { reply, outcome } => self.proposals.outcome(reply, outcome),
+            Action::ReadBarrier { reply, applied } => self.read_decided(reply, applied),
             Action::Commit { high_watermark } => self.applied.commit(high_watermark),
             Action::Transition {
                 role,
@@ -72,6 +73,7 @@ where
                 leader,
                 reason,
             } => {
+                self.reason = reason;
                 let leader = leader.unwrap_or(NodeId::NONE).0;
                 info!(?role, epoch = epoch.0, leader, "{reason}");
             }

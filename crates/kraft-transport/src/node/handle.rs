@@ -153,6 +153,17 @@ impl<S: StateMachine> Handle<S> {
         &self.addresses
     }
 
+    /// Waits until the image has everything that anybody was told of before this was called, on whatever node: an
+    /// [`image`](Self::image) that is taken afterwards makes a linearizable read. Works on the leader only, and costs a
+    /// question to a majority of the voters, which all readers of the same moment share; nothing is written.
+    ///
+    /// # Errors
+    /// This node does not lead, or did not when the voters were asked.
+    pub async fn read_barrier(&self) -> Result<(), RaftError> {
+        let (reply, answer) = oneshot::channel();
+        self.ask(Command::ReadBarrier { reply }, answer).await?
+    }
+
     /// Brings in a request that an embedder's own listener has read, and gives the body of the answer. `listener` names
     /// the listener, whose endpoint answers then name. The listeners of the node do the same.
     ///

@@ -4,7 +4,7 @@ use crate::common::{Words, config};
 use bytes::Bytes;
 use kraft_core::{
     Endpoint, Endpoints, Epoch, Event, Instant, LogView, NodeId, PeerRequest, ReplicaKey, RequestFault,
-    RequestId, SnapshotId, Ticket, Time,
+    RequestId, RoleName, SnapshotId, Ticket, Time,
 };
 use kraft_fs::{FileSystem, MemFs};
 use kraft_log::{LogOptions, LogReader, LogWriter, Retention, StorageOp};
@@ -337,6 +337,85 @@ impl Node {
         let (command, _answer) = inbound(PeerApi::BeginQuorumEpoch, body);
         self.turn([command]);
         self.flush();
+    }
+
+    /// Node 2 votes for this node whenever it is asked, until that leads.
+    pub(super) fn elected(&mut self) {
+        self.engine.network_mut().takes = true;
+        for _ in 0..1000 {
+            if self.engine.replica().role() == RoleName::Leader {
+                return self.flush();
+            }
+            for OutboundRequest {
+                request, to, body, ..
+            } in std::mem::take(&mut self.engine.network_mut().asked)
+            {
+                if let PeerRequest::Vote { epoch, .. } = body
+                    && to.id == NodeId(2)
+                {
+                    self.granted(request, epoch);
+                }
+            }
+            self.flush();
+            self.now_ms += 10;
+            self.turn([]);
+        }
+        panic!("not elected");
+    }
+
+    fn granted(&mut self, request: RequestId, epoch: Epoch) {
+        let partition = m::VoteResponsePartition {
+            leader_id: -1,
+            leader_epoch: epoch.0,
+            vote_granted: true,
+            ..Default::default()
+        };
+        let body = m::VoteResponse {
+            topics: vec![m::VoteResponseTopic {
+                topic_name: Topic::default().name.to_string(),
+                partitions: vec![partition],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let body = body.to_bytes(2).expect("encoded");
+        self.turn([Command::VoteResponse(from_leader(request, 2, body))]);
+    }
+
+    /// Node 2 answers that it follows.
+    pub(super) fn follows(&mut self, request: RequestId) {
+        let partition = m::BeginQuorumEpochResponsePartition {
+            leader_id: 1,
+            leader_epoch: self.engine.replica().epoch().0,
+            ..Default::default()
+        };
+        let body = m::BeginQuorumEpochResponse {
+            topics: vec![m::BeginQuorumEpochResponseTopic {
+                topic_name: Topic::default().name.to_string(),
+                partitions: vec![partition],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let body = body.to_bytes(1).expect("encoded");
+        self.turn([Command::BeginQuorumEpochResponse(from_leader(request, 1, body))]);
+    }
+
+    /// A replica fetches at the end of this node's log, as one that has everything.
+    pub(super) fn fetched_by(&mut self, id: i32) -> oneshot::Receiver<Bytes> {
+        let fetch = PeerRequest::Fetch {
+            cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".into(),
+            replica: ReplicaKey::new(NodeId(id), uuid::Uuid::from_u128(id as u128)),
+            epoch: self.engine.replica().epoch(),
+            log_end: self.engine.log().end(),
+            high_watermark: -1,
+            max_wait_ms: 0,
+            max_bytes: 1 << 20,
+        };
+        let body = encode_request(&Topic::default(), &fetch, 18).expect("version 18 carries it");
+        let (command, answer) = inbound(PeerApi::Fetch, body);
+        self.turn([command]);
+        answer
     }
 
     /// What somebody who begins to watch now sees of leader and epoch.

@@ -3,8 +3,10 @@
 mod append;
 #[path = "../common/mod.rs"]
 mod common;
+mod disk;
 mod harness;
 mod listener;
+mod reads;
 mod reports;
 mod snapshots;
 mod turns;

@@ -225,6 +225,7 @@ impl Cluster {
                 }
                 Action::Outcome { reply, outcome } => self.conclude(reply, outcome),
                 Action::Refuse { .. }
+                | Action::ReadBarrier { .. }
                 | Action::Transition { .. }
                 | Action::Lead { .. }
                 | Action::Unlead

@@ -1,0 +1,130 @@
+//! A disk that is silent: what goes on, and when a leader gives up.
+
+use crate::harness::*;
+use kraft_core::{Event, NodeId, PeerRequest, RoleName};
+use kraft_fs::MemFs;
+use kraft_transport::{Command, PeerApi, RaftError};
+use kraft_wire::{Message, message as m};
+use tokio::sync::oneshot::error::TryRecvError;
+
+/// Leads three voters, of which node 2 fetches, and is about to wait for its disk.
+fn leader() -> Node {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001), (2, 9002), (3, 9003)]);
+    node.elected();
+    let _answer = node.fetched_by(2);
+    node.flush();
+    let _answer = node.fetched_by(2);
+    assert!(node.engine.watch().borrow().leading);
+    node
+}
+
+#[test]
+fn field_h38_a_leader_answers_and_announces_itself_while_its_disk_is_silent() {
+    let mut node = leader();
+    let (command, mut written) = submit("waits");
+    node.turn([command]);
+    let announced = |node: &mut Node| {
+        let asked = std::mem::take(&mut node.engine.network_mut().asked);
+        let begin = |body: &PeerRequest| matches!(body, PeerRequest::BeginQuorumEpoch { .. });
+        asked.into_iter().filter(|request| begin(&request.body)).count()
+    };
+    let before = node.now_ms;
+    let (mut answered, mut announcements) = (0, 0);
+    // As long as the fetch timeout of the others, and longer.
+    while node.now_ms < before + 800 {
+        node.now_ms += 100;
+        for replica in [2, 9] {
+            let mut answer = node.fetched_by(replica);
+            let body = answer.try_recv().expect("a fetch does not wait for the disk");
+            let body = m::FetchResponse::from_bytes(&body, 18).expect("decoded");
+            assert_eq!(body.responses[0].partitions[0].error_code, 0);
+            answered += 1;
+        }
+        announcements += announced(&mut node);
+    }
+    assert_eq!(answered, 16);
+    assert!(announcements > 0, "node 3 is told who leads");
+    assert_eq!(node.engine.replica().role(), RoleName::Leader);
+    assert_eq!(written.try_recv(), Err(TryRecvError::Empty));
+}
+
+#[test]
+fn a_leader_whose_disk_is_silent_for_the_check_quorum_window_resigns_and_says_why() {
+    let mut node = leader();
+    let (command, mut written) = submit("in the log, and not on disk");
+    node.turn([command]);
+    let since = node.now_ms;
+    let window = 900;
+    let watch = node.engine.watch();
+    assert!(!watch.borrow().disk_stalled);
+    while node.now_ms < since + window - 10 {
+        node.now_ms += 10;
+        // The others fetch as ever: it is the disk alone.
+        let _answer = node.fetched_by(2);
+        let _answer = node.fetched_by(3);
+        assert_eq!(node.engine.replica().role(), RoleName::Leader);
+    }
+    node.now_ms += 10;
+    node.turn([]);
+    assert_eq!(watch.borrow().role, RoleName::Resigned);
+    assert_eq!(watch.borrow().reason, "the disk does not answer");
+    assert!(!watch.borrow().leading);
+    assert!(
+        matches!(written.try_recv(), Ok(Ok(_))),
+        "the two others have it, so it is committed"
+    );
+    let (command, mut refused) = submit("not taken");
+    node.turn([command]);
+    assert!(matches!(refused.try_recv(), Ok(Err(RaftError::NotLeader { .. }))));
+
+    // It is told when the disk is silent for a second, and when it answers again.
+    assert!(!watch.borrow().disk_stalled);
+    node.now_ms = since + 1000;
+    node.turn([]);
+    assert!(watch.borrow().disk_stalled);
+    node.flush();
+    assert!(!watch.borrow().disk_stalled);
+}
+
+#[test]
+fn a_lone_voter_waits_for_its_disk() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let (command, mut written) = submit("nobody else can have it");
+    node.turn([command]);
+    node.now_ms += 60_000;
+    node.turn([]);
+    let watch = node.engine.watch();
+    assert_eq!(watch.borrow().leader, Some(NodeId(1)));
+    assert!(watch.borrow().leading);
+    assert!(watch.borrow().disk_stalled);
+    node.flush();
+    written.try_recv().expect("answered").expect("committed");
+}
+
+#[test]
+fn a_vote_waits_for_a_silent_disk_and_answers_of_the_stored_epoch_do_not() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001), (2, 9002), (3, 9003)]);
+    node.told_of_leader(7);
+    let (command, mut vote) = inbound(PeerApi::Vote, vote(&node, 8));
+    node.turn([command]);
+    assert_eq!(
+        vote.try_recv(),
+        Err(TryRecvError::Empty),
+        "the vote is not stored"
+    );
+    let done = node.written();
+    node.turn(done);
+    let body = vote.try_recv().expect("it is stored");
+    let body = m::VoteResponse::from_bytes(&body, 2).expect("decoded");
+    assert!(body.topics[0].partitions[0].vote_granted);
+    // From here on the disk has nothing to do with an answer.
+    node.turn([Command::Event(Event::Tick)]);
+    let mut fetch = node.fetched_by(9);
+    let body = fetch.try_recv().expect("answered at once");
+    let body = m::FetchResponse::from_bytes(&body, 18).expect("decoded");
+    assert_eq!(
+        body.responses[0].partitions[0].error_code, 6,
+        "NOT_LEADER_OR_FOLLOWER"
+    );
+}
