@@ -68,6 +68,7 @@
 
 mod batch_info;
 mod clean;
+mod deleted;
 mod directory;
 pub mod directory_check;
 pub mod epoch_checkpoint;

@@ -12,6 +12,9 @@ pub struct LogOptions {
     pub segment_age_ms: i64,
     /// What [`StorageOp::Clean`](crate::StorageOp::Clean) keeps.
     pub retention: Retention,
+    /// `internal.metadata.delete.delay.millis`: how long a snapshot that is deleted stays under its `.deleted` name, at
+    /// least; it goes with the first [`StorageOp::Clean`](crate::StorageOp::Clean) after that. Segments stay a minute.
+    pub delete_delay_ms: i64,
     /// By how much the last segment is extended with written zeros when it is full; 0 extends it by the bytes of
     /// each append alone, which makes every sync dearer.
     pub preallocate_bytes: u64,
@@ -25,6 +28,7 @@ impl Default for LogOptions {
             segment_bytes: 1 << 30,
             segment_age_ms: 7 * 24 * 60 * 60 * 1000,
             retention: Retention::default(),
+            delete_delay_ms: 60_000,
             preallocate_bytes: 1 << 20,
             recent_bytes: 8 << 20,
         }

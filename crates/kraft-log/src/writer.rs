@@ -2,6 +2,7 @@
 
 use crate::{
     clean::{Candidate, Cleaned, Extent, Retention},
+    deleted::{DeletedFiles, SEGMENT_DELAY_MS},
     epoch_checkpoint,
     epochs::EpochCache,
     layout::{Layout, Segment, Shared},
@@ -44,6 +45,7 @@ pub struct LogWriter<F: FileSystem> {
     incoming: Option<FetchedSnapshot<F>>,
     /// Where the log starts: in the first segment, or behind it.
     start: i64,
+    deleted: DeletedFiles,
     /// What this round has removed because it was old.
     cleaned: Option<Cleaned>,
     /// What this round found wrong with a fetched snapshot.
@@ -87,6 +89,7 @@ impl<F: FileSystem> LogWriter<F> {
             synced,
             incoming: None,
             start,
+            deleted: DeletedFiles::default(),
             cleaned: None,
             rejected: None,
             completed: Ticket::NONE,
@@ -458,7 +461,9 @@ impl<F: FileSystem> LogWriter<F> {
     /// Removes what retention does not keep. The oldest segments go first: a crash leaves a log without a hole, which
     /// the newest snapshot leads to.
     fn clean(&mut self, high_watermark: i64, now_ms: i64) -> Result<(), StorageError> {
-        let Shared { fs, dir, .. } = &*self.shared;
+        let shared = self.shared.clone();
+        let Shared { fs, dir, .. } = &*shared;
+        self.deleted.tell(fs, now_ms)?;
         let mut extent = Extent {
             start: self.start,
             segments: Vec::new(),
@@ -499,18 +504,18 @@ impl<F: FileSystem> LogWriter<F> {
         self.remove_snapshots_before(oldest)?;
         self.start = extent.start;
         self.cleaned = Some(Cleaned { oldest });
-        Ok(())
+        self.deleted.tell(fs, now_ms)
     }
 
-    fn remove_segment(&self, base: i64) -> Result<(), StorageError> {
-        let dir = &self.shared.dir;
+    fn remove_segment(&mut self, base: i64) -> Result<(), StorageError> {
+        let Shared { fs, dir, .. } = &*self.shared;
         for name in [log_file(base), offset_index_file(base), time_index_file(base)] {
-            remove_if_there(&self.shared.fs, &dir.join(name))?;
+            self.deleted.delete(fs, dir, &name, SEGMENT_DELAY_MS)?;
         }
         Ok(())
     }
 
-    fn remove_snapshots_before(&self, newest: SnapshotId) -> Result<(), StorageError> {
+    fn remove_snapshots_before(&mut self, newest: SnapshotId) -> Result<(), StorageError> {
         let Shared { fs, dir, .. } = &*self.shared;
         let rank = |id: SnapshotId| (id.epoch, id.end_offset);
         let names = fs.list(dir).map_err(failed("listing", dir))?;
@@ -519,9 +524,12 @@ impl<F: FileSystem> LogWriter<F> {
                 parse_name(&entry.name),
                 Ok(Some(file)) if file.state == SnapshotFileState::Frozen && rank(file.id) < rank(newest)
             );
+            if older {
+                let delay_ms = self.options.delete_delay_ms;
+                self.deleted.delete(fs, dir, &entry.name, delay_ms)?;
+            }
             // Producer states of segments that are gone; a metadata log has no producers.
-            let producers = matches!(classify(&entry.name), LogName::Segment(SegmentFile::Unused, _));
-            if older || producers {
+            if matches!(classify(&entry.name), LogName::Segment(SegmentFile::Unused, _)) {
                 remove_if_there(fs, &dir.join(&entry.name))?;
             }
         }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use kraft_core::{BatchInfo, Epoch, Instant, LogOffsetMetadata, LogView, SnapshotId, Ticket};
 use kraft_fs::{FileSystem, MemFs};
 use kraft_log::{LogOptions, Opened, ReadError, Retention, StorageError, StorageOp, batch_info, open};
-use kraft_snapshot::{SnapshotHeader, SnapshotReader, SnapshotWriter, frozen_name};
+use kraft_snapshot::{SnapshotHeader, SnapshotReader, SnapshotWriter, deleted_name, frozen_name};
 use kraft_wire::batch::{BatchBuilder, BatchView, Batches};
 use std::{collections::VecDeque, path::Path};
 
@@ -546,4 +546,50 @@ fn log_034_a_read_gives_at_least_one_batch() {
             .expect("in the log");
         assert_eq!(read.len(), batches * size);
     }
+}
+
+#[test]
+fn snapshot_029_a_snapshot_that_is_deleted_has_another_name_until_it_is_removed() {
+    let mut log = log(keep(Some(0), None));
+    log.run(StorageOp::StoreElection(kraft_core::ElectionState {
+        epoch: Epoch(1),
+        leader: None,
+        voted: None,
+        voters: Vec::new(),
+        kraft_version: 1,
+    }))
+    .expect("stored");
+    for base in 0..20 {
+        log.append(batch(base, 1, 1, 400));
+    }
+    let older = log.snapshot(8, 1, 1, 1000);
+    let newest = log.snapshot(20, 1, 1, 1000);
+    log.clean(20, 5000);
+    assert_eq!(log.names(".checkpoint"), [frozen_name(newest)]);
+    assert_eq!(log.names(".checkpoint.deleted"), [deleted_name(older)]);
+    assert!(!log.names(".log.deleted").is_empty(), "and so have segments");
+    let missing = log.opened.reader.snapshot_window(older, 0, 100);
+    assert!(
+        matches!(missing, Err(ReadError::NoSnapshot { .. })),
+        "it is as good as gone"
+    );
+    log.clean(20, 64_999);
+    assert_eq!(log.names(".checkpoint.deleted").len(), 1);
+    log.clean(20, 65_000);
+    assert_eq!(log.names(".deleted"), [""; 0]);
+    // A start removes what is left of it.
+    let path = Path::new(DIR);
+    log.fs
+        .rename(&path.join(frozen_name(newest)), &path.join(deleted_name(newest)))
+        .expect("renamed");
+    log.snapshot(20, 1, 1, 1000);
+    let fs = log.fs.crash_image(kraft_fs::Unsynced::Kept);
+    open(fs.clone(), path, LogOptions::default()).expect("opened");
+    let names: Vec<_> = fs
+        .list(path)
+        .expect("listed")
+        .into_iter()
+        .map(|entry| entry.name)
+        .collect();
+    assert!(!names.iter().any(|name| name.ends_with(".deleted")), "{names:?}");
 }

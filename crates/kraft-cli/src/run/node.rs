@@ -107,6 +107,7 @@ fn node_config(
                 bytes: config.metadata_log.retention_bytes,
                 age_ms: config.metadata_log.retention_age.map(millis),
             },
+            delete_delay_ms: millis(config.metadata_log.delete_delay),
             ..LogOptions::default()
         },
         locks: vec![lock],

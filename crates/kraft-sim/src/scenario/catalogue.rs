@@ -88,13 +88,8 @@ pub const THEMES: &[Theme] = &[
     Theme::new("DESCRIBE", "DescribeQuorum", 3),
     Theme::new("CLUSTERAUTH", "Cluster id checks and cluster authorisation", 6),
     Theme::new("SHUTDOWN", "Shutdown", 4),
-    Theme::new("SNAPSHOT", "Snapshot files, FetchSnapshot, createSnapshot", 31).foreign(&[
-        (26, "a writer that lives on after the freeze"),
-        (
-            29,
-            "a second name for files that are to be deleted, where here they are removed at once",
-        ),
-    ]),
+    Theme::new("SNAPSHOT", "Snapshot files, FetchSnapshot, createSnapshot", 31)
+        .foreign(&[(26, "a writer that lives on after the freeze")]),
     Theme::new("QSTATE", "Transitions between roles and what is stored", 63).foreign(&[(
         12,
         "a replica without an id, which only the reference's tools have",
