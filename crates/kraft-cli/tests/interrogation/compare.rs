@@ -218,8 +218,11 @@ fn difference(wanted: &str, found: &str) -> String {
     format!("\n  there …{}\n  here  …{}", part(wanted), part(found))
 }
 
-/// A text that lists a set of voters in the order of a hash table.
+/// A text that lists a set of voters does so in the order of a hash table; all others stay as they are.
 fn sorted(text: &str) -> String {
+    if !text.contains('[') {
+        return text.to_owned();
+    }
     let mut words: Vec<_> = text
         .split([' ', '[', ']'])
         .map(|word| word.trim_matches(','))

@@ -49,7 +49,8 @@ impl Replica {
         let Role::Leader(leader) = &self.role else {
             return Err(ChangeRefusal::new(ErrorCode::NotLeaderOrFollower, ""));
         };
-        if epoch < self.epoch {
+        // One that hands over sends to the next leader, like one that does not lead.
+        if epoch < self.epoch || self.shutting_down() {
             return Err(ChangeRefusal::new(ErrorCode::NotLeaderOrFollower, ""));
         }
         if epoch > self.epoch {

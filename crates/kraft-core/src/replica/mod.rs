@@ -304,7 +304,9 @@ impl Replica {
         }
     }
 
-    fn shutting_down(&self) -> bool {
+    /// Whether a graceful shutdown has begun: nothing new is taken any more, also while it still leads.
+    #[must_use]
+    pub fn shutting_down(&self) -> bool {
         self.shutdown != Timer::NEVER
     }
 

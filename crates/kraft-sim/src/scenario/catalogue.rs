@@ -150,7 +150,7 @@ pub const OWN_THEMES: &[Theme] = &[
     Theme::new(
         "HANDOVER",
         "A leader that is shut down waits for its successor",
-        8,
+        9,
     ),
     Theme::new("REFUSAL", "What a peer says is not believed", 4),
     Theme::new(

@@ -387,6 +387,9 @@ where
             }),
             Command::Shutdown => {
                 let timeout = self.config.core.shutdown_timeout;
+                // What came before it is appended first.
+                self.propose_waiting(now);
+                self.drain(now);
                 self.step(Event::Shutdown { timeout }, now);
             }
             Command::Halt => self.end(Ok(())),
@@ -515,7 +518,8 @@ where
         if self.has_more_to_apply() {
             return Some(now.mono);
         }
-        let poll = self.proposals.leading().and_then(|_| self.machine.next_poll());
+        let polls = self.proposals.leading().is_some() && !self.replica.shutting_down();
+        let poll = if polls { self.machine.next_poll() } else { None };
         let linger = self.proposals.accumulator.due();
         let due = [self.replica.next_deadline(), poll, linger, Some(self.clean_at)];
         due.into_iter().flatten().min()

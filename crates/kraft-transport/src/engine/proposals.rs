@@ -298,6 +298,7 @@ where
     pub(super) fn poll_machine(&mut self, now: Time) {
         let due = self.machine.next_poll().is_some_and(|due| due <= now.mono);
         if self.proposals.leading.is_some()
+            && !self.replica.shutting_down()
             && due
             && let Some(values) = self.machine.poll(now)
         {
@@ -373,6 +374,9 @@ where
                 leader: self.replica.leader(),
                 epoch: self.replica.epoch(),
             });
+        }
+        if self.replica.shutting_down() {
+            return Some(RaftError::ShuttingDown);
         }
         let (held, max) = (self.proposals.bytes, self.config.proposal_bytes_max);
         (held >= max).then_some(RaftError::Busy { held, max })
