@@ -496,12 +496,12 @@ pub(super) fn from_leader(request: RequestId, version: i16, body: Bytes) -> Peer
     }
 }
 
-/// Names of snapshot files, whole and in part.
+/// Names of snapshot files, whole and in part, but not of deleted ones.
 pub(super) fn snapshot_files(fs: &MemFs) -> Vec<String> {
     let entries = fs.list(Path::new("/data/__cluster_metadata-0")).expect("listed");
     let names = entries.into_iter().map(|entry| entry.name);
     names
-        .filter(|name| name.contains("checkpoint") && name.contains('-') && name.starts_with('0'))
+        .filter(|name| name.contains("checkpoint") && name.starts_with('0') && !name.ends_with(".deleted"))
         .collect()
 }
 
