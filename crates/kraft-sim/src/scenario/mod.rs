@@ -54,6 +54,7 @@
 //! | command | input |
 //! | --- | --- |
 //! | `wait 500`, `wait deadline`, `wait transition` | time passes, with a tick at each deadline of the replica, until then, the next deadline, or a change of role or epoch |
+//! | `pause 500` | time passes in which the replica is not asked, as in a process that is stopped |
 //! | `vote from=B epoch=3`, `pre-vote …` | a (pre-)vote request; `log=10-3` (L's own end if missing), `to=L@l` |
 //! | `begin leader=B epoch=3` | BeginQuorumEpoch; `endpoints=none`, `two`, `nameless` or `hostless`, `to=` |
 //! | `end leader=B epoch=3 preferring=L@l,C@c` | EndQuorumEpoch |

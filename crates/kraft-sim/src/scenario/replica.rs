@@ -65,6 +65,7 @@ impl Stage {
             "replica" => self.set_up(command)?,
             "restart" => self.restart()?,
             "wait" => self.wait(command.word()?)?,
+            "pause" => self.now = self.now.after(millis(command.word()?)?),
             "disk" => self.disk_follows = disk_mode(command.word()?)?,
             "durable" => self.complete_disk(command.number("up-to")?.map(Ticket))?,
             "state" => self.show_state()?,

@@ -8,8 +8,8 @@ use super::{
     show,
 };
 use kraft_core::{
-    AnswerContext, Epoch, Event, FetchedRecords, LogOffsetMetadata, LogView as _, NodeId, PartitionMatch,
-    PeerRequest, ReplicaKey, RequestId, SnapshotId, SupportedVersions,
+    AnswerContext, Endpoint, Epoch, Event, FetchedRecords, LogOffsetMetadata, LogView as _, NodeId,
+    PartitionMatch, PeerRequest, ReplicaKey, RequestId, SnapshotId, SupportedVersions,
 };
 
 pub(crate) fn event(command: &Command, request: RequestId, stage: &mut Stage) -> Result<Event, CommandError> {
@@ -90,6 +90,10 @@ fn context(command: &Command, request: RequestId) -> Result<AnswerContext, Comma
     let leader_endpoint = match command.text("endpoint") {
         None => leader.map(names::endpoint),
         Some("none") => None,
+        Some("hostless") => Some(Endpoint {
+            host: String::new().into(),
+            port: 9093,
+        }),
         Some(text) => return Err(bad("endpoint", text)),
     };
     Ok(AnswerContext {
