@@ -1,6 +1,7 @@
-//! Messages of the wire codec for benches, ours and those of the crate `kafka-protocol`.
+//! What the benches measure: the core at work and messages of the wire codec, ours and those of the crates `raft` and
+//! `kafka-protocol`.
 //!
-//! The peer is used as an oracle and as the one to be faster than, on our own bytes only: it believes what a frame
+//! `kafka-protocol` is used as an oracle and as the one to be faster than, on our own bytes only: it believes what a frame
 //! announces.
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! `cargo xtask bench wire`: how fast the wire codec is beside `kafka-protocol`, and how many instructions its main
-//! messages take. The instructions are compared with numbers that are kept in the repository, so that a busy machine
-//! cannot hide a slow change.
+//! `cargo xtask bench`: how fast the core and the wire codec are beside what a user would take instead, and how many
+//! instructions their main work takes. The instructions are compared with numbers that are kept in the repository, so that
+//! a busy machine cannot hide a slow change.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -16,6 +16,21 @@ use crate::{part, workspace};
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
+    /// The steps of kraft-core beside the crate `raft`, JSON lines on the standard output and text on the other one
+    Core {
+        /// How long to measure, in all
+        #[arg(long, default_value_t = 30)]
+        secs: u32,
+        /// JSON lines alone
+        #[arg(long)]
+        json: bool,
+    },
+    /// The instructions of kraft-core, counted by valgrind and compared with bench/core-counts.json
+    CoreCounts {
+        /// Keep what was counted as the numbers to compare with
+        #[arg(long)]
+        write: bool,
+    },
     /// The wire codec beside kafka-protocol, one JSON line for each message
     Wire,
     /// The instructions of the wire codec, counted by valgrind and compared with bench/wire-counts.json
@@ -28,22 +43,24 @@ pub(crate) enum Bench {
 
 pub(crate) fn run(bench: &Bench) -> bool {
     match bench {
+        Bench::Core { secs, json } => {
+            let mut command = cargo(&["run", "--release", "--example", "core", "--", &secs.to_string()]);
+            if *json {
+                command.stderr(Stdio::null());
+            }
+            command.status().is_ok_and(|status| status.success())
+        }
         Bench::Wire => cargo(&["run", "--release", "--example", "wire"])
             .status()
             .is_ok_and(|status| status.success()),
-        Bench::WireCounts { write } => {
-            let counted = if *write { keep_counts() } else { compare_counts() };
-            match &counted {
-                Ok(summary) => println!("{summary}"),
-                Err(problem) => eprintln!("{problem}"),
-            }
-            counted.is_ok()
-        }
+        Bench::CoreCounts { write } => CORE.run(*write),
+        Bench::WireCounts { write } => WIRE.run(*write),
     }
 }
 
-/// Our codec against another implementation, in both directions, and that records are never copied.
-pub(crate) fn oracle_part(name: &'static str) -> Outcome {
+/// Our codec against another implementation, in both directions; that records are never copied; and that a step of the
+/// core in steady state allocates nothing.
+pub(crate) fn tests_part(name: &'static str) -> Outcome {
     part::command(
         name,
         cargo(&["test", "--release", "--tests"]),
@@ -52,80 +69,130 @@ pub(crate) fn oracle_part(name: &'static str) -> Outcome {
 }
 
 /// No message takes more instructions than it did, but for a little.
-pub(crate) fn counts_part(name: &'static str) -> Outcome {
+pub(crate) fn wire_counts_part(name: &'static str) -> Outcome {
     part::check(
         name,
         "instructions of the wire codec, counted by valgrind",
-        compare_counts,
+        || WIRE.compare(),
     )
 }
 
-fn compare_counts() -> Result<String, String> {
-    let kept = kept()?;
-    let rustc = rustc()?;
-    if kept["rustc"] != rustc.as_str() {
-        return Err(format!(
-            "bench/wire-counts.json was counted with {}, this is {rustc}: look at both, then \
-             `cargo xtask bench wire-counts --write`",
-            kept["rustc"]
-        ));
+/// No step of the core does either.
+pub(crate) fn core_counts_part(name: &'static str) -> Outcome {
+    part::check(name, "instructions of the core, counted by valgrind", || {
+        CORE.compare()
+    })
+}
+
+/// Work whose instructions are counted, one count for each kind of it.
+struct Counts {
+    /// The program that does the work, `EXAMPLE NAME TIMES`, and names the kinds when it has no arguments.
+    example: &'static str,
+    /// Where the numbers are kept.
+    file: &'static str,
+    /// The command that keeps them.
+    command: &'static str,
+    /// How often the work is done.
+    times: u64,
+}
+
+const WIRE: Counts = Counts {
+    example: "wire_counts",
+    file: "bench/wire-counts.json",
+    command: "wire-counts",
+    times: 20,
+};
+
+const CORE: Counts = Counts {
+    example: "core_counts",
+    file: "bench/core-counts.json",
+    command: "core-counts",
+    times: 200,
+};
+
+impl Counts {
+    fn run(&self, write: bool) -> bool {
+        let counted = if write { self.keep() } else { self.compare() };
+        match &counted {
+            Ok(summary) => println!("{summary}"),
+            Err(problem) => eprintln!("{problem}"),
+        }
+        counted.is_ok()
     }
-    let counts = count()?;
-    let mut problems = Vec::new();
-    for (message, count) in &counts {
-        match kept["instructions"][message].as_u64() {
-            None => problems.push(format!("{message}: {count}, nothing to compare with")),
-            Some(before) if *count * 100 > before * (100 + RISE_MAX_PERCENT) => {
-                problems.push(format!("{message}: {count} instructions, {before} before"));
+
+    fn compare(&self) -> Result<String, String> {
+        let kept = self.kept()?;
+        let rustc = rustc()?;
+        if kept["rustc"] != rustc.as_str() {
+            return Err(format!(
+                "{} was counted with {}, this is {rustc}: look at both, then `cargo xtask bench {} --write`",
+                self.file, kept["rustc"], self.command
+            ));
+        }
+        let counts = self.count()?;
+        let mut problems = Vec::new();
+        for (kind, count) in &counts {
+            match kept["instructions"][kind].as_u64() {
+                None => problems.push(format!("{kind}: {count}, nothing to compare with")),
+                Some(before) if *count * 100 > before * (100 + RISE_MAX_PERCENT) => {
+                    problems.push(format!("{kind}: {count} instructions, {before} before"));
+                }
+                Some(_) => {}
             }
-            Some(_) => {}
+        }
+        if problems.is_empty() {
+            Ok(format!(
+                "summary: {} counts, none above the one before by more than {RISE_MAX_PERCENT} %",
+                counts.len()
+            ))
+        } else {
+            Err(problems.join("\n    "))
         }
     }
-    if problems.is_empty() {
-        Ok(format!(
-            "summary: {} messages, none above its count by more than {RISE_MAX_PERCENT} %",
-            counts.len()
-        ))
-    } else {
-        Err(problems.join("\n    "))
-    }
-}
 
-fn keep_counts() -> Result<String, String> {
-    let counts = count()?;
-    let text = serde_json::to_string_pretty(&json!({ "rustc": rustc()?, "instructions": counts }))
-        .expect("names and numbers are JSON");
-    fs::write(kept_path(), text + "\n").map_err(|error| format!("{}: {error}", kept_path().display()))?;
-    Ok(format!(
-        "{} messages written to {}",
-        counts.len(),
-        kept_path().display()
-    ))
-}
+    fn keep(&self) -> Result<String, String> {
+        let counts = self.count()?;
+        let text = serde_json::to_string_pretty(&json!({ "rustc": rustc()?, "instructions": counts }))
+            .expect("names and numbers are JSON");
+        let path = self.path();
+        fs::write(&path, text + "\n").map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(format!("{} counts written to {}", counts.len(), self.file))
+    }
 
-/// Instructions for encoding and decoding each message once.
-fn count() -> Result<BTreeMap<String, u64>, String> {
-    let built = cargo(&["build", "--release", "--example", "wire_counts"])
-        .status()
-        .map_err(|error| format!("cargo: {error}"))?;
-    if !built.success() {
-        return Err("the bench does not build".to_owned());
+    /// Instructions for doing each kind of work once.
+    fn count(&self) -> Result<BTreeMap<String, u64>, String> {
+        let built = cargo(&["build", "--release", "--example", self.example])
+            .status()
+            .map_err(|error| format!("cargo: {error}"))?;
+        if !built.success() {
+            return Err("the bench does not build".to_owned());
+        }
+        let program = target().join("release/examples").join(self.example);
+        let names = Command::new(&program)
+            .output()
+            .map_err(|error| format!("{}: {error}", program.display()))?;
+        let names = String::from_utf8_lossy(&names.stdout).into_owned();
+        let mut counts = BTreeMap::new();
+        for name in names.lines() {
+            // What both runs do, the start of the program above all, cancels out.
+            let (few, many) = (
+                instructions(&program, name, 0)?,
+                instructions(&program, name, self.times)?,
+            );
+            counts.insert(name.to_owned(), many.saturating_sub(few) / self.times);
+        }
+        Ok(counts)
     }
-    let program = target().join("release/examples/wire_counts");
-    let names = Command::new(&program)
-        .output()
-        .map_err(|error| format!("{}: {error}", program.display()))?;
-    let names = String::from_utf8_lossy(&names.stdout).into_owned();
-    let mut counts = BTreeMap::new();
-    for name in names.lines() {
-        // What both runs do, the start of the program above all, cancels out.
-        let (few, many) = (
-            instructions(&program, name, 0)?,
-            instructions(&program, name, TIMES)?,
-        );
-        counts.insert(name.to_owned(), many.saturating_sub(few) / TIMES);
+
+    fn kept(&self) -> Result<Value, String> {
+        let path = self.path();
+        let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
     }
-    Ok(counts)
+
+    fn path(&self) -> PathBuf {
+        workspace::root().join(self.file)
+    }
 }
 
 fn instructions(program: &PathBuf, name: &str, times: u64) -> Result<u64, String> {
@@ -144,16 +211,6 @@ fn instructions(program: &PathBuf, name: &str, times: u64) -> Result<u64, String
     collected
         .and_then(|(_, count)| count.trim().parse().ok())
         .ok_or_else(|| format!("valgrind counted nothing for {name}: {text}"))
-}
-
-fn kept() -> Result<Value, String> {
-    let path = kept_path();
-    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn kept_path() -> PathBuf {
-    workspace::root().join("bench/wire-counts.json")
 }
 
 fn rustc() -> Result<String, String> {
@@ -176,5 +233,4 @@ fn target() -> PathBuf {
     workspace::target().join("bench")
 }
 
-const TIMES: u64 = 20;
 const RISE_MAX_PERCENT: u64 = 5;

@@ -90,8 +90,9 @@ const PARTS: &[(&str, Part)] = &[
         part::check(name, "the README's program for embedders", quick_start::check)
     }),
     ("fuzz", fuzz::corpus_part),
-    ("wire oracle", bench::oracle_part),
-    ("wire counts", bench::counts_part),
+    ("bench tests", bench::tests_part),
+    ("wire counts", bench::wire_counts_part),
+    ("core counts", bench::core_counts_part),
     ("release build", release_build),
     ("simulation", sim::part),
     ("model", model::part),

@@ -1,4 +1,5 @@
-//! What may enter the dependency tree: licences, one version of each crate, banned crates, sources.
+//! What may enter the dependency tree: licences, one version of each crate, banned crates, sources; and what the core may
+//! use.
 //!
 //! The lists are those of `deny.toml`, read here so that nobody has to build `cargo deny` for them.
 
@@ -49,6 +50,8 @@ struct Package {
     version: String,
     licence: String,
     source: Option<String>,
+    /// What it uses when it is built, tests and build scripts apart.
+    uses: Vec<String>,
 }
 
 fn packages() -> Result<Vec<Package>, String> {
@@ -74,6 +77,13 @@ fn packages() -> Result<Vec<Package>, String> {
             version: text(package, "version"),
             licence: text(package, "license"),
             source: package["source"].as_str().map(str::to_owned),
+            uses: package["dependencies"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter(|dependency| dependency["kind"].is_null())
+                .map(|dependency| text(dependency, "name"))
+                .collect(),
         })
         .collect())
 }
@@ -99,6 +109,14 @@ fn problems(lists: &Lists, packages: &[Package]) -> Vec<String> {
                 .is_some_and(|registry| lists.registries.contains(registry))
         {
             problems.push(format!("{called}: source '{source}' is not allowed"));
+        }
+        if package.name == "kraft-core" {
+            let others = package
+                .uses
+                .iter()
+                .filter(|name| !CORE_MAY_USE.contains(&name.as_str()));
+            problems
+                .extend(others.map(|name| format!("kraft-core uses {name}; it may use {CORE_MAY_USE:?}")));
         }
     }
     for (name, versions) in versions {
@@ -180,6 +198,8 @@ fn is_section(line: &str) -> bool {
     line.starts_with('[') && line.ends_with(']')
 }
 
+const CORE_MAY_USE: [&str; 4] = ["uuid", "thiserror", "tracing", "smallvec"];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +254,11 @@ mod tests {
             version: version.to_owned(),
             licence: licence.to_owned(),
             source: source.map(str::to_owned),
+            uses: Vec::new(),
+        };
+        let core = |uses: &[&str]| Package {
+            uses: uses.iter().map(|name| (*name).to_owned()).collect(),
+            ..package("kraft-core", "0.1.0", "MIT", None)
         };
         let good = Some("registry+https://registry");
         let packages = [
@@ -246,12 +271,14 @@ mod tests {
             package("git", "1.0.0", "MIT", Some("git+https://elsewhere")),
             package("double", "1.0.0", "MIT", good),
             package("double", "2.0.0", "MIT", good),
+            core(&["uuid", "smallvec"]),
+            core(&["uuid", "tokio"]),
         ];
         let problems = problems(&lists, &packages);
         let names: Vec<_> = problems
             .iter()
             .map(|problem| problem.split([' ', ':']).next().unwrap())
             .collect();
-        assert_eq!(names, ["bad", "copyleft", "git", "double"]);
+        assert_eq!(names, ["bad", "copyleft", "git", "kraft-core", "double"]);
     }
 }
