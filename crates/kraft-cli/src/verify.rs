@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use kraft_fs::RealFs;
+use kraft_fs::{DirLock, FileSystem, LockError, RealFs};
 use kraft_log::{
     ConfiguredDirectories, DirectoryCheckError, METADATA_PARTITION_DIR, MetaProperties,
     Refusal as LogRefusal, Repair, Verified, check_directories, verify,
@@ -33,6 +33,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Error)]
 enum Refusal {
     #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error(transparent)]
     Directory(#[from] DirectoryCheckError),
     #[error(transparent)]
     Log(#[from] LogRefusal),
@@ -54,6 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 /// What `kraft run` checks before it opens its listener, without a configuration to compare with.
 fn verify_directory(dir: &Path) -> Result<Verified, Refusal> {
+    let _lock = lock_if_there(dir)?;
     let partition = dir.join(METADATA_PARTITION_DIR);
     // What is wrong with the file is said by the check below.
     let properties = MetaProperties::load(&RealFs, dir).ok().flatten();
@@ -67,6 +70,18 @@ fn verify_directory(dir: &Path) -> Result<Verified, Refusal> {
         },
     )?;
     Ok(verify(&Watched::new(RealFs), &partition)?)
+}
+
+/// Takes the lock where its file exists, as it does while a node runs. To create the file would be a change, and where it
+/// cannot be opened nothing can be said.
+fn lock_if_there(dir: &Path) -> Result<Option<DirLock>, LockError> {
+    if !dir.join(".lock").exists() {
+        return Ok(None);
+    }
+    match RealFs.lock_dir(dir) {
+        Err(LockError::Io { .. }) => Ok(None),
+        locked => locked.map(Some),
+    }
 }
 
 /// What a start would change, and what it would find.
@@ -106,11 +121,11 @@ fn as_json(found: &Result<Verified, Refusal>) -> Value {
         }),
         Err(refusal) => {
             let (file, position) = match refusal {
-                Refusal::Directory(_) => (None, None),
+                Refusal::Lock(_) | Refusal::Directory(_) => (None, None),
                 Refusal::Log(error) => error.place(),
             };
             let (loss, ways_out) = match refusal {
-                Refusal::Directory(_) => (None, &[][..]),
+                Refusal::Lock(_) | Refusal::Directory(_) => (None, &[][..]),
                 Refusal::Log(error) => (error.loss, &*error.ways_out),
             };
             json!({

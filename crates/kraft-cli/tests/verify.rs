@@ -92,3 +92,22 @@ fn damage_fails_with_file_and_byte() {
     let output = verify(nothing.path(), &[]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
+
+#[test]
+fn field_h11_a_directory_on_which_a_node_runs_is_refused() {
+    let folder = unpacked("small-killed");
+    // A file that a node left behind is no sign of one.
+    fs::write(folder.path().join(".lock"), b"").unwrap();
+    assert_eq!(verify(folder.path(), &[]).status.code(), Some(0));
+    let lock = kraft_fs::FileSystem::lock_dir(&kraft_fs::RealFs, folder.path()).unwrap();
+    let output = verify(folder.path(), &["--json"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let reason = json(&output)["reason"].as_str().unwrap().to_owned();
+    let path = folder.path().join(".lock").display().to_string();
+    assert!(
+        reason.contains(&path) && reason.contains("another process"),
+        "{reason}"
+    );
+    drop(lock);
+    assert_eq!(verify(folder.path(), &[]).status.code(), Some(0));
+}
