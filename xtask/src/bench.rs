@@ -12,7 +12,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::part::Outcome;
-use crate::{part, workspace};
+use crate::{bench_log, part, workspace};
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
@@ -39,6 +39,8 @@ pub(crate) enum Bench {
         #[arg(long)]
         write: bool,
     },
+    /// The log and the snapshots beside bare files and raft-engine, and the start of a voter
+    Log(bench_log::Options),
 }
 
 pub(crate) fn run(bench: &Bench) -> bool {
@@ -50,6 +52,7 @@ pub(crate) fn run(bench: &Bench) -> bool {
             }
             command.status().is_ok_and(|status| status.success())
         }
+        Bench::Log(options) => bench_log::run(options),
         Bench::Wire => cargo(&["run", "--release", "--example", "wire"])
             .status()
             .is_ok_and(|status| status.success()),
@@ -223,7 +226,7 @@ fn rustc() -> Result<String, String> {
 }
 
 /// A cargo for the workspace of the benches, which has its own folder for what it builds.
-fn cargo(arguments: &[&str]) -> Command {
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = workspace::cargo(&[arguments[0], "--locked", "--manifest-path", "bench/Cargo.toml"]);
     command.args(&arguments[1..]).env("CARGO_TARGET_DIR", target());
     command

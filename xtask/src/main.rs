@@ -2,6 +2,7 @@
 //! `cargo xtask fix` rewrites what a tool can put right.
 
 mod bench;
+mod bench_log;
 mod ci;
 mod fix;
 mod footprint;
@@ -49,7 +50,7 @@ enum Command {
         #[arg(long)]
         keep: bool,
     },
-    /// Speed and instruction counts of the codec
+    /// Speed beside others, and instruction counts
     #[command(subcommand)]
     Bench(bench::Bench),
     /// Every decoder under bytes that are almost right, longer than the tests do it

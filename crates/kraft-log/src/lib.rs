@@ -67,6 +67,7 @@
 //! ```
 
 mod batch_info;
+mod blocks;
 mod clean;
 mod deleted;
 mod directory;
@@ -89,6 +90,7 @@ mod open;
 mod open_error;
 mod options;
 pub mod partition_metadata;
+mod preparer;
 pub mod quorum_state;
 mod reader;
 mod recent;
@@ -116,6 +118,7 @@ pub use op::StorageOp;
 pub use open::{Opened, open};
 pub use open_error::{OpenError, Refusal};
 pub use options::LogOptions;
+pub use preparer::{Prepared, Preparer};
 pub use reader::{LogReader, ReadError};
 pub use round::{RejectedSnapshot, Round};
 pub use scan::BatchFault;

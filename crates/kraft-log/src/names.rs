@@ -6,6 +6,9 @@ pub(crate) const SYNCED_FILE: &str = "kraft-synced";
 /// The private file that keeps a node from voting until it has its log again.
 pub(crate) const NO_VOTE_FILE: &str = "kraft-no-vote";
 
+/// The private file of zeros that becomes the next segment.
+pub(crate) const SPARE_FILE: &str = "kraft-spare";
+
 /// What a damaged snapshot is renamed to, which means nothing to anyone.
 pub(crate) fn set_aside_name(name: &str) -> String {
     format!("{name}.damaged")
@@ -51,6 +54,9 @@ pub(crate) fn time_index_file(base: i64) -> String {
 
 /// Classifies a name by Kafka's rules: the suffix decides, and what stands before the first dot is the base offset.
 pub(crate) fn classify(name: &str) -> LogName {
+    if name == SPARE_FILE {
+        return LogName::Leftover;
+    }
     let suffix = name.rsplit_once('.').map(|(_, suffix)| suffix);
     let part = match suffix {
         Some("deleted") => return LogName::Leftover,
@@ -101,6 +107,7 @@ mod tests {
             ("foo.snapshot", LogName::Strange),
             ("quorum-state", LogName::Other),
             ("kraft-synced", LogName::Other),
+            ("kraft-spare", LogName::Leftover),
             ("leader-epoch-checkpoint.tmp", LogName::Other),
             ("log", LogName::Other),
         ];

@@ -13,6 +13,7 @@ use crate::{
     open_error::{OpenError, Refusal, unreadable},
     options::LogOptions,
     partition_metadata,
+    preparer::Preparer,
     reader::LogReader,
     storage_error::failed,
     synced_mark::{SyncedFile, SyncedMark},
@@ -29,6 +30,8 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 pub struct Opened<F: FileSystem> {
     /// For the log thread.
     pub writer: LogWriter<F>,
+    /// For a thread that makes blocks ready ahead of the log thread.
+    pub preparer: Preparer<F>,
     /// For the engine.
     pub index: LogIndex,
     /// For whoever reads.
@@ -145,8 +148,10 @@ fn assemble<F: FileSystem>(
         };
         synced.mark(mark).map_err(failed("writing", &synced_path))?;
     }
+    let (writer, blocks) = LogWriter::new(shared.clone(), options, examined.epochs, synced)?;
     Ok(Opened {
-        writer: LogWriter::new(shared.clone(), options, examined.epochs, position, synced),
+        writer,
+        preparer: Preparer::new(blocks),
         index,
         reader: LogReader::new(shared),
         recovered,

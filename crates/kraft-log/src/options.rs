@@ -15,9 +15,10 @@ pub struct LogOptions {
     /// `internal.metadata.delete.delay.millis`: how long a snapshot that is deleted stays under its `.deleted` name, at
     /// least; it goes with the first [`StorageOp::Clean`](crate::StorageOp::Clean) after that. Segments stay a minute.
     pub delete_delay_ms: i64,
-    /// By how much the last segment is extended with written zeros when it is full; 0 extends it by the bytes of
-    /// each append alone, which makes every sync dearer.
-    pub preallocate_bytes: u64,
+    /// How many bytes a [`Preparer`](crate::Preparer) keeps ready, as written zeros, ahead of the batches; it begins
+    /// when less than half of them is left. 0 extends the last segment by the bytes of each append alone, which makes
+    /// every sync dearer.
+    pub prepare_bytes: u64,
     /// How many bytes of batches that are already on disk stay in memory for readers at the tail.
     pub recent_bytes: usize,
 }
@@ -29,7 +30,7 @@ impl Default for LogOptions {
             segment_age_ms: 7 * 24 * 60 * 60 * 1000,
             retention: Retention::default(),
             delete_delay_ms: 60_000,
-            preallocate_bytes: 1 << 20,
+            prepare_bytes: 4 << 20,
             recent_bytes: 8 << 20,
         }
     }

@@ -1,6 +1,7 @@
 //! The log thread's half of the log: rounds of operations, each durable when it returns.
 
 use crate::{
+    blocks::Blocks,
     clean::{Candidate, Cleaned, Extent, Retention},
     deleted::{DeletedFiles, SEGMENT_DELAY_MS},
     epoch_checkpoint,
@@ -39,8 +40,7 @@ pub struct LogWriter<F: FileSystem> {
     options: LogOptions,
     /// The epoch cache as it is on disk.
     epochs: EpochCache,
-    /// The size of the last segment's file, zeros behind its batches included.
-    allocated: u64,
+    blocks: Arc<Blocks<F>>,
     synced: SyncedFile<F>,
     incoming: Option<FetchedSnapshot<F>>,
     /// Where the log starts: in the first segment, or behind it.
@@ -52,6 +52,13 @@ pub struct LogWriter<F: FileSystem> {
     rejected: Option<RejectedSnapshot>,
     completed: Ticket,
     failed: bool,
+}
+
+impl<F: FileSystem> Drop for LogWriter<F> {
+    /// Whoever opens the directory next finds that nobody else writes there.
+    fn drop(&mut self) {
+        self.blocks.close();
+    }
 }
 
 impl<F: FileSystem> std::fmt::Debug for LogWriter<F> {
@@ -77,15 +84,26 @@ impl<F: FileSystem> LogWriter<F> {
         shared: Arc<Shared<F>>,
         options: LogOptions,
         epochs: EpochCache,
-        allocated: u64,
         synced: SyncedFile<F>,
-    ) -> Self {
-        let start = shared.layout().start();
-        Self {
+    ) -> Result<(Self, Arc<Blocks<F>>), StorageError> {
+        let (start, base, size) = {
+            let layout = shared.layout();
+            let (base, newest) = layout.newest();
+            (layout.start(), base, newest.written)
+        };
+        let (fs, dir) = (shared.fs.clone(), shared.dir.clone());
+        let blocks = Arc::new(Blocks::new(
+            fs,
+            dir,
+            options.prepare_bytes,
+            options.segment_bytes,
+            size,
+        ));
+        let writer = Self {
             shared,
             options,
             epochs,
-            allocated,
+            blocks: Arc::clone(&blocks),
             synced,
             incoming: None,
             start,
@@ -94,7 +112,9 @@ impl<F: FileSystem> LogWriter<F> {
             rejected: None,
             completed: Ticket::NONE,
             failed: false,
-        }
+        };
+        writer.follow(base, size, size)?;
+        Ok((writer, blocks))
     }
 
     /// Performs one round from the front of `ops` and removes it there: appends that need no other file, up to 4 MiB
@@ -118,13 +138,17 @@ impl<F: FileSystem> LogWriter<F> {
         })
     }
 
-    /// Cuts the zeros behind the last batch and writes the last segment's indexes.
+    /// Ends the [`Preparer`](crate::Preparer), cuts the zeros behind the last batch and writes the last segment's
+    /// indexes.
     ///
     /// # Errors
     /// [`StorageError`]. The next start finds what a kill would have left.
-    pub fn close(mut self) -> Result<(), StorageError> {
+    pub fn close(self) -> Result<(), StorageError> {
         if self.failed {
             return Err(StorageError::FailedBefore);
+        }
+        if self.blocks.close() {
+            remove_if_there(&self.shared.fs, &self.blocks.spare_path())?;
         }
         self.seal_last_segment()
     }
@@ -273,15 +297,11 @@ impl<F: FileSystem> LogWriter<F> {
             let (_, segment) = layout.newest();
             (segment.file.clone(), segment.path.clone(), segment.written)
         };
+        self.blocks
+            .claim(start + bytes.len() as u64)
+            .map_err(failed("preparing blocks for", &path))?;
         file.write_all_at(bytes, start)
             .map_err(failed("writing", &path))?;
-        let end = start + bytes.len() as u64;
-        if end > self.allocated {
-            let ahead = (end + self.options.preallocate_bytes).min(self.options.segment_bytes.max(end));
-            file.allocate(end, ahead - end)
-                .map_err(failed("allocating", &path))?;
-            self.allocated = ahead;
-        }
         self.publish(bytes, infos);
         Ok(())
     }
@@ -322,32 +342,36 @@ impl<F: FileSystem> LogWriter<F> {
             .map_err(failed("writing the synced mark beside", &path))
     }
 
-    /// Ends the last segment and begins one at `base`.
-    fn roll(&mut self, base: i64) -> Result<(), StorageError> {
+    /// Ends the last segment and begins one at `base`, with the blocks of the spare file if there is one.
+    fn roll(&self, base: i64) -> Result<(), StorageError> {
         self.seal_last_segment()?;
-        let segment = self.create_segment(base)?;
+        let dir = &self.shared.dir;
+        let spare = self.blocks.take_spare(base);
+        let (segment, size) = match spare.map_err(failed("renaming the spare file in", dir))? {
+            Some(size) => (open_segment(&self.shared.fs, dir, base, Open::ReadWrite)?, size),
+            None => (create_segment(&self.shared.fs, dir, base)?, 0),
+        };
         self.shared.layout_mut().segments.insert(base, segment);
-        self.allocated = 0;
-        Ok(())
+        self.follow(base, 0, size)
+    }
+
+    /// Has blocks made ready in the segment at `base` from now on.
+    fn follow(&self, base: i64, used: u64, size: u64) -> Result<(), StorageError> {
+        self.blocks
+            .follow(base, used, size)
+            .map_err(failed("opening", &self.shared.dir.join(log_file(base))))
     }
 
     /// Cuts the zeros behind the last batch, durably, and writes the indexes. A JVM that finds a single zero behind a
     /// segment which is not the last one deletes every later one.
-    fn seal_last_segment(&mut self) -> Result<(), StorageError> {
+    fn seal_last_segment(&self) -> Result<(), StorageError> {
         let layout = self.shared.layout();
         let (base, segment) = layout.newest();
-        if self.allocated > segment.written {
-            let cut = segment.file.set_len(segment.written);
-            cut.and_then(|()| segment.file.sync_data())
-                .map_err(failed("cutting", &segment.path))?;
-            self.allocated = segment.written;
-        }
+        self.blocks
+            .seal(segment.written, || cut(&*segment.file, segment.written))
+            .map_err(failed("cutting", &segment.path))?;
         write_index_files(&self.shared, base, &segment.index)
             .map_err(failed("writing the indexes of", &segment.path))
-    }
-
-    fn create_segment(&self, base: i64) -> Result<Segment<F>, StorageError> {
-        create_segment(&self.shared.fs, &self.shared.dir, base)
     }
 
     fn store_epochs(&self) -> Result<(), StorageError> {
@@ -377,19 +401,20 @@ impl<F: FileSystem> LogWriter<F> {
         if self.epochs.truncate_from_end(to) {
             self.store_epochs()?;
         }
+        self.blocks.leave();
         let (base, position) = self.place_of(to)?;
         let later = self.cut_layout(base, position, to);
         for later_base in later.into_keys().rev() {
             self.remove_segment(later_base)?;
         }
         self.sync_dir()?;
-        let mut layout = self.shared.layout_mut();
-        let segment = layout.newest_mut();
-        let cut = segment.file.set_len(position);
-        cut.and_then(|()| segment.file.sync_data())
-            .map_err(failed("cutting", &segment.path))?;
-        self.allocated = position;
-        Ok(())
+        let (file, path) = {
+            let layout = self.shared.layout();
+            let (_, segment) = layout.newest();
+            (segment.file.clone(), segment.path.clone())
+        };
+        cut(&*file, position).map_err(failed("cutting", &path))?;
+        self.follow(base, position, position)
     }
 
     /// The segment that ends the log when it is cut at `to`, and where in it.
@@ -440,12 +465,13 @@ impl<F: FileSystem> LogWriter<F> {
         self.clear_synced()?;
         self.epochs.clear();
         self.store_epochs()?;
+        self.blocks.leave();
         let bases: Vec<i64> = self.shared.layout().segments.keys().copied().collect();
         for base in bases.into_iter().rev() {
             self.remove_segment(base)?;
         }
         self.sync_dir()?;
-        let segment = self.create_segment(to)?;
+        let segment = create_segment(&self.shared.fs, &self.shared.dir, to)?;
         let mut layout = self.shared.layout_mut();
         *layout = Layout {
             segments: BTreeMap::from([(to, segment)]),
@@ -453,9 +479,8 @@ impl<F: FileSystem> LogWriter<F> {
             truncations: layout.truncations + 1,
         };
         drop(layout);
-        self.allocated = 0;
         self.start = to;
-        Ok(())
+        self.follow(to, 0, 0)
     }
 
     /// Removes what retention does not keep. The oldest segments go first: a crash leaves a log without a hole, which
@@ -585,10 +610,13 @@ pub(crate) fn create_segment<F: FileSystem>(
     dir: &Path,
     base: i64,
 ) -> Result<Segment<F>, StorageError> {
+    open_segment(fs, dir, base, Open::CreateNew)
+}
+
+/// Opens a segment without batches, whose name is new, and makes the name durable.
+fn open_segment<F: FileSystem>(fs: &F, dir: &Path, base: i64, how: Open) -> Result<Segment<F>, StorageError> {
     let path = dir.join(log_file(base));
-    let file = fs
-        .open(&path, Open::CreateNew)
-        .map_err(failed("creating", &path))?;
+    let file = fs.open(&path, how).map_err(failed("creating", &path))?;
     fs.sync_dir(dir).map_err(failed("syncing", dir))?;
     Ok(Segment {
         file: Arc::new(file),
@@ -596,6 +624,12 @@ pub(crate) fn create_segment<F: FileSystem>(
         written: 0,
         index: SegmentIndex::new(base),
     })
+}
+
+/// Cuts a file, durably.
+fn cut(file: &impl File, len: u64) -> io::Result<()> {
+    file.set_len(len)?;
+    file.sync_data()
 }
 
 /// Writes `.index` and `.timeindex` where they differ. They are rebuilt at every start, so they need no sync.

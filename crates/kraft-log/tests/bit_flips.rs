@@ -128,7 +128,7 @@ fn the_other_directories_hold_the_same_bytes() {
 fn zeros_behind_our_own_log() {
     let (recorded, dir) = unpack("upgraded-leader");
     let options = LogOptions {
-        preallocate_bytes: 2000,
+        prepare_bytes: 2000,
         ..LogOptions::default()
     };
     let mut log = open(recorded.clone(), &dir, options).expect("opened");
@@ -142,6 +142,7 @@ fn zeros_behind_our_own_log() {
     log.writer
         .run_round(&mut VecDeque::from([(Ticket(1), append)]))
         .expect("written");
+    while log.preparer.step().expect("prepared") {}
     drop(log);
 
     let fs = recorded.crash_image(Unsynced::Kept);

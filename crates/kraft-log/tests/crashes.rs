@@ -169,7 +169,7 @@ struct History {
 fn options() -> LogOptions {
     LogOptions {
         segment_bytes: 6000,
-        preallocate_bytes: 1500,
+        prepare_bytes: 1500,
         recent_bytes: 4000,
         ..LogOptions::default()
     }
@@ -302,8 +302,19 @@ impl History {
         self.submit(StorageOp::TruncateFully { snapshot: id });
     }
 
-    /// Runs a round and returns what it did.
-    fn round(&mut self) -> Result<(), StorageError> {
+    /// Runs a round, and makes blocks ready as the thread beside it does.
+    fn round(&mut self) {
+        self.write().expect("nothing fails");
+        self.prepare().expect("nothing fails");
+    }
+
+    fn prepare(&mut self) -> std::io::Result<()> {
+        while self.opened.preparer.step()? {}
+        Ok(())
+    }
+
+    /// The log thread's part of a round.
+    fn write(&mut self) -> Result<(), StorageError> {
         let before = self.queue.clone();
         let done = self.opened.writer.run_round(&mut self.queue)?.up_to;
         self.opened.index.complete(done);
@@ -324,7 +335,7 @@ impl History {
 
     fn settle(&mut self) {
         while !self.queue.is_empty() {
-            self.round().expect("nothing fails");
+            self.round();
         }
         assert_eq!(found_live(&self.opened, &self.durable), self.durable);
     }
@@ -336,8 +347,13 @@ impl History {
             self.fs.arm(u64::from(calls), Fault::Io);
             while !self.queue.is_empty() {
                 let before = self.queue.clone();
-                if self.round().is_err() {
+                if self.write().is_err() {
                     maybe = Some(before);
+                    break;
+                }
+                if self.prepare().is_err() {
+                    // The round was over: nothing else is under way.
+                    maybe = Some(VecDeque::new());
                     break;
                 }
             }
@@ -454,7 +470,7 @@ impl History {
             Step::Snapshot { ahead } => self.snapshot(*ahead),
             Step::Round => {
                 if !self.queue.is_empty() {
-                    self.round().expect("nothing fails");
+                    self.round();
                 }
             }
             Step::Settle => self.settle(),

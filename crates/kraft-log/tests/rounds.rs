@@ -18,7 +18,7 @@ fn opened<F: FileSystem>(fs: &F, options: LogOptions) -> Opened<F> {
 fn small_segments() -> LogOptions {
     LogOptions {
         segment_bytes: 3000,
-        preallocate_bytes: 500,
+        prepare_bytes: 500,
         ..LogOptions::default()
     }
 }
@@ -188,6 +188,7 @@ fn a_clean_close_leaves_nothing_behind_the_last_batch_and_writes_the_indexes() {
             .map(|found| found.len)
     };
     let size = batch(0, 1, 200).1.bytes;
+    while opened.preparer.step().expect("prepared") {}
     assert!(
         len("00000000000000000000.log") > Some(1 << 20),
         "there are zeros behind the batches"

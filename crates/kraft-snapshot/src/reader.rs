@@ -121,6 +121,8 @@ pub struct SnapshotReader<F: FileSystem> {
     next_offset: i64,
     header: SnapshotHeader,
     whole: bool,
+    /// The bytes of the batch before, for those of the next one, once nobody else has them any more.
+    buffer: Bytes,
 }
 
 impl<F: FileSystem> SnapshotReader<F> {
@@ -159,6 +161,7 @@ impl<F: FileSystem> SnapshotReader<F> {
                 voters: None,
             },
             whole: false,
+            buffer: Bytes::new(),
         };
         let first = reader
             .peek()?
@@ -221,14 +224,14 @@ impl<F: FileSystem> SnapshotReader<F> {
     }
 
     /// The valid batch at the current position; `None` at the end of the file.
-    fn peek(&self) -> Result<Option<BatchView>, SnapshotReadError> {
+    fn peek(&mut self) -> Result<Option<BatchView>, SnapshotReadError> {
         let remaining = self.len - self.position;
         if remaining == 0 {
             return Ok(None);
         }
-        let cut_off = |needed| self.damaged(SnapshotDamage::CutOff { needed, remaining });
+        let cut_off = |needed| SnapshotDamage::CutOff { needed, remaining };
         if remaining < HEADER_SIZE as u64 {
-            return Err(cut_off(HEADER_SIZE as u64));
+            return Err(self.damaged(cut_off(HEADER_SIZE as u64)));
         }
         let mut head = [0; HEADER_SIZE];
         self.read_at(&mut head)?;
@@ -237,12 +240,16 @@ impl<F: FileSystem> SnapshotReader<F> {
             return Err(self.damaged(SnapshotDamage::BatchTooLarge { size: size as u64 }));
         }
         if size as u64 > remaining {
-            return Err(cut_off(size as u64));
+            return Err(self.damaged(cut_off(size as u64)));
         }
-        let mut bytes = vec![0; size.max(HEADER_SIZE)];
+        let mut bytes = std::mem::take(&mut self.buffer)
+            .try_into_mut()
+            .unwrap_or_default();
+        bytes.resize(size.max(HEADER_SIZE), 0);
         self.read_at(&mut bytes)?;
+        self.buffer = bytes.freeze();
         let wrong = |error| self.damaged(SnapshotDamage::Batch(error));
-        let batch = BatchView::parse(Bytes::from(bytes)).map_err(wrong)?;
+        let batch = BatchView::parse(self.buffer.clone()).map_err(wrong)?;
         batch.validate().map_err(wrong)?;
         self.check_place(&batch).map_err(|damage| self.damaged(damage))?;
         Ok(Some(batch))
@@ -297,10 +304,13 @@ impl DataBatch {
 
     /// The values of its records, sharing the bytes of the batch.
     pub fn values(&self) -> impl Iterator<Item = Bytes> {
-        self.0.records().map(|record| {
-            let record = record.expect("the batch has been validated");
-            record.value.expect("a validated record has a value")
-        })
+        self.value_slices().map(|value| self.0.bytes().slice_ref(value))
+    }
+
+    /// The values of its records, where they lie.
+    pub fn value_slices(&self) -> impl Iterator<Item = &[u8]> {
+        // The batch has been validated, so that every record has one.
+        self.0.values()
     }
 }
 

@@ -60,6 +60,8 @@ pub struct SnapshotWriter<F: FileSystem, C> {
     clock: C,
     next_offset: i64,
     open: Option<BatchBuilder>,
+    /// The bytes of the batch before, for those of the next one.
+    buffer: Vec<u8>,
 }
 
 impl<F: FileSystem, C: FnMut() -> i64> SnapshotWriter<F, C> {
@@ -97,6 +99,7 @@ impl<F: FileSystem, C: FnMut() -> i64> SnapshotWriter<F, C> {
             clock,
             next_offset: 0,
             open: None,
+            buffer: Vec::new(),
         };
         writer.write(&batch, records.len())?;
         Ok(writer)
@@ -112,19 +115,24 @@ impl<F: FileSystem, C: FnMut() -> i64> SnapshotWriter<F, C> {
         if value.is_empty() {
             return Err(SnapshotWriteError::EmptyRecord { offset });
         }
-        if let Some(open) = &self.open
-            && open.size_with(value.len()) > BATCH_SIZE_TARGET
-        {
+        let mut size = self.open.as_ref().map_or(0, |open| open.size_with(value.len()));
+        if size > BATCH_SIZE_TARGET {
             self.close_batch()?;
         }
-        let batch = self
-            .open
-            .get_or_insert_with(|| BatchBuilder::data((self.clock)()));
+        let batch = match &mut self.open {
+            Some(batch) => batch,
+            closed => {
+                let buffer = std::mem::take(&mut self.buffer);
+                let batch = closed.insert(BatchBuilder::data_in((self.clock)(), buffer));
+                size = batch.size_with(value.len());
+                batch
+            }
+        };
         let too_large = SnapshotWriteError::RecordTooLarge {
             offset,
             bytes: value.len(),
         };
-        if batch.size_with(value.len()) > BATCH_SIZE_MAX {
+        if size > BATCH_SIZE_MAX {
             return Err(too_large);
         }
         batch.push(value).map_err(|_| too_large)
@@ -157,7 +165,9 @@ impl<F: FileSystem, C: FnMut() -> i64> SnapshotWriter<F, C> {
             Some(batch) if !batch.is_empty() => {
                 let records = usize::try_from(batch.record_count()).expect("a count is not negative");
                 let batch = batch.build(self.next_offset, self.part.id().epoch.0);
-                self.write(&batch, records)
+                self.write(&batch, records)?;
+                self.buffer = batch.into();
+                Ok(())
             }
             _ => Ok(()),
         }

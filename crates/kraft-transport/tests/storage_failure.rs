@@ -16,7 +16,11 @@ async fn start(fs: &FaultyFs<RealFs>, dir: &Path) -> Handle<Words> {
         engine: EngineConfig::new(config(1, &[(1, 0)])),
         fs: fs.clone(),
         log_dir: dir.join("__cluster_metadata-0"),
-        log: LogOptions::default(),
+        // Nobody but the log meets the fault.
+        log: LogOptions {
+            prepare_bytes: 0,
+            ..LogOptions::default()
+        },
         locks: Vec::new(),
         on_fault: None,
         listeners: vec![ListenerConfig {

@@ -13,7 +13,7 @@ use kraft_core::{
     Config, Event, Instant, LogView as _, NodeId, RequestId, StateMachine, Ticket, Time, VoterSet,
 };
 use kraft_fs::{Fault, FaultyFs, MemFs, Unsynced};
-use kraft_log::{LogOptions, LogReader, LogWriter, StorageOp, quorum_state};
+use kraft_log::{LogOptions, LogReader, LogWriter, Preparer, StorageOp, quorum_state};
 use kraft_transport::{
     Command, Engine, EngineConfig, NodeError, PeerApi, QueuedCommand, RaftError, SubmitChangeResult, Turn,
     oneshot,
@@ -48,6 +48,7 @@ struct Running<S: StateMachine> {
     engine: Engine<Recorded<S>, Disk, Outbox>,
     fs: Fs,
     writer: LogWriter<Fs>,
+    preparer: Preparer<Fs>,
     reader: LogReader<Fs>,
     inbox: VecDeque<QueuedCommand<Recorded<S>>>,
     served: Vec<Served>,
@@ -122,7 +123,7 @@ impl<S: StateMachine> Node<S> {
         // Small segments, so that runs roll; little memory, so that followers are served from the disk.
         let options = LogOptions {
             segment_bytes: 4096,
-            preallocate_bytes: 1024,
+            prepare_bytes: 1024,
             recent_bytes: 512,
             ..LogOptions::default()
         };
@@ -153,6 +154,7 @@ impl<S: StateMachine> Node<S> {
             engine,
             fs,
             writer: opened.writer,
+            preparer: opened.preparer,
             reader: opened.reader,
             inbox: VecDeque::new(),
             served: Vec::new(),
@@ -384,6 +386,8 @@ impl<S: StateMachine> Node<S> {
             }
             Err(error) => return Err(error.to_string()),
         };
+        // Without blocks made ready the log goes on; a failure here is the disk's that is about to end the node.
+        while running.preparer.step().is_ok_and(|more| more) {}
         for left in round.into_iter().rev() {
             running.engine.storage_mut().queue.push_front(left);
         }

@@ -112,8 +112,9 @@ where
     }
 
     let (commands, queue) = CommandSender::channel(QUEUE_CAPACITY);
-    let (storage, log_thread) = ThreadedStorage::start(opened.writer, opened.reader, commands.clone())
-        .map_err(|_| NodeError::Thread { thread: "log" })?;
+    let (storage, log_thread) =
+        ThreadedStorage::start(opened.writer, opened.preparer, opened.reader, commands.clone())
+            .map_err(|_| NodeError::Thread { thread: "log" })?;
     let node_id = engine.core.local.id;
     let requests = Arc::new(Dispatcher::new(commands.clone(), machine.apis()));
     let network = network(commands.clone());

@@ -1,4 +1,4 @@
-//! The threads that touch the disk: one writes the log, one reads, one writes snapshots.
+//! The threads that touch the disk: one writes the log, one makes blocks ready for it, one reads, one writes snapshots.
 
 use crate::{
     command::{Command, CommandSender},
@@ -6,7 +6,7 @@ use crate::{
 };
 use kraft_core::{Event, StateMachine, Ticket};
 use kraft_fs::FileSystem;
-use kraft_log::{LogReader, LogWriter, RejectedSnapshot, StorageOp};
+use kraft_log::{LogReader, LogWriter, Preparer, RejectedSnapshot, StorageOp};
 use std::{
     collections::VecDeque,
     io,
@@ -58,6 +58,7 @@ impl ThreadedStorage {
     /// The operating system gives no thread.
     pub(crate) fn start<S, F>(
         writer: LogWriter<F>,
+        preparer: Preparer<F>,
         reader: LogReader<F>,
         commands: CommandSender<S>,
     ) -> io::Result<(Self, LogThread)>
@@ -73,6 +74,12 @@ impl ThreadedStorage {
                 write_log(writer, &queue, &commands)
             })?
         };
+        // It ends with the log thread.
+        spawn("prepare", commands.clone(), move || {
+            if let Err(error) = preparer.run() {
+                warn!(%error, "no blocks are made ready ahead of the log any more");
+            }
+        })?;
         let (reads, requests) = mpsc::channel::<(ReadId, ReadRequest)>();
         {
             let (reader, commands) = (reader.clone(), commands.clone());

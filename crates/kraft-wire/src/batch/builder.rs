@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::crc::crc32c;
 use super::header::{BatchHeader, CRC_START, HEADER_SIZE, LENGTH_OVERHEAD, MAGIC};
+use super::plain;
 use super::record::RecordHeader;
 use crate::error::EncodeError;
 use crate::writer::{Target, Writer};
@@ -39,16 +40,22 @@ pub struct BatchBuilder {
 impl BatchBuilder {
     /// A batch of data records of one time, in milliseconds since 1970.
     pub fn data(timestamp: i64) -> Self {
-        Self::new(false, timestamp)
+        Self::new(false, timestamp, Vec::new())
+    }
+
+    /// As [`data`](Self::data), in a buffer that is not needed any more, whatever it holds.
+    pub fn data_in(timestamp: i64, buffer: Vec<u8>) -> Self {
+        Self::new(false, timestamp, buffer)
     }
 
     /// A batch of control records of one time, in milliseconds since 1970.
     pub fn control(timestamp: i64) -> Self {
-        Self::new(true, timestamp)
+        Self::new(true, timestamp, Vec::new())
     }
 
-    fn new(control: bool, timestamp: i64) -> Self {
-        let bytes = Vec::from([0; HEADER_SIZE]);
+    fn new(control: bool, timestamp: i64, mut bytes: Vec<u8>) -> Self {
+        bytes.clear();
+        bytes.extend_from_slice(&[0; HEADER_SIZE]);
         Self {
             control,
             timestamp,
@@ -59,8 +66,12 @@ impl BatchBuilder {
     }
 
     /// Adds a record without a key, as every data record of a metadata log is.
+    #[inline]
     pub fn push(&mut self, value: &[u8]) -> Result<(), EncodeError> {
-        self.push_record(None, Some(value), 0, &[])
+        let count = self.count_with(plain::fields_size(self.count, value.len()))?;
+        plain::put(&mut self.bytes, self.count, value);
+        self.count = count;
+        Ok(())
     }
 
     /// Adds a record with all that it can have. `timestamp_delta` counts from the time of the batch; a metadata log has
@@ -72,15 +83,10 @@ impl BatchBuilder {
         timestamp_delta: i64,
         headers: &[RecordHeader],
     ) -> Result<(), EncodeError> {
-        let too_long = |length| EncodeError::TooLong { length };
         let mut counting = Writer::counting();
         self.put_fields(&mut counting, key, value, timestamp_delta, headers);
         let size = counting.written();
-        // What does not fit the length of a batch is refused before anything is written.
-        let total = size.saturating_add(self.bytes.len()).saturating_add(5);
-        i32::try_from(total).map_err(|_| too_long(total))?;
-        let count = self.count.checked_add(1).ok_or(too_long(self.count as usize))?;
-
+        let count = self.count_with(size)?;
         let mut bytes = core::mem::take(&mut self.bytes);
         let mut writer = Writer::appending(&mut bytes);
         writer.put_varint(size as i32);
@@ -93,7 +99,18 @@ impl BatchBuilder {
         Ok(())
     }
 
+    /// The number of records with one more, whose fields have this size. What does not fit the length of a batch is
+    /// refused before anything is written.
+    #[inline]
+    fn count_with(&self, fields: usize) -> Result<i32, EncodeError> {
+        let too_long = |length| EncodeError::TooLong { length };
+        let total = fields.saturating_add(self.bytes.len()).saturating_add(5);
+        i32::try_from(total).map_err(|_| too_long(total))?;
+        self.count.checked_add(1).ok_or(too_long(self.count as usize))
+    }
+
     /// Number of records so far.
+    #[inline]
     pub fn record_count(&self) -> i32 {
         self.count
     }
@@ -109,15 +126,9 @@ impl BatchBuilder {
     }
 
     /// Exact size of the batch if a record without a key and with a value of `length` bytes were added.
+    #[inline]
     pub fn size_with(&self, length: usize) -> usize {
-        let mut counting = Writer::counting();
-        // Attributes, timestamp delta, null key and header count take one byte each.
-        counting.put_varint(self.count);
-        counting.put_varint(i32::try_from(length).unwrap_or(i32::MAX));
-        let fields = counting.written() + 4 + length;
-        let mut counting = Writer::counting();
-        counting.put_varint(i32::try_from(fields).unwrap_or(i32::MAX));
-        self.bytes.len() + counting.written() + fields
+        self.bytes.len() + plain::size(self.count, length)
     }
 
     /// The batch, with its first record at `base_offset`.

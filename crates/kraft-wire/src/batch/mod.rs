@@ -19,6 +19,7 @@ mod builder;
 mod crc;
 mod error;
 mod header;
+mod plain;
 mod record;
 mod view;
 
@@ -30,4 +31,4 @@ pub use header::{
     Split, split_file, split_memory,
 };
 pub use record::{Record, RecordHeader, Records};
-pub use view::{BatchView, Batches};
+pub use view::{BatchView, Batches, Values};

@@ -54,15 +54,14 @@ pub struct Records {
 
 impl Records {
     pub(super) fn new(header: BatchHeader, batch: &Bytes) -> Self {
+        Self::from(header, batch, HEADER_SIZE, 0)
+    }
+
+    /// From the record with number `next` on, which begins at `position` in the batch.
+    pub(super) fn from(header: BatchHeader, batch: &Bytes, position: usize, next: i32) -> Self {
         let mut reader = Reader::new(batch.clone());
-        reader
-            .take(HEADER_SIZE)
-            .expect("a view is not shorter than its header");
-        Self {
-            reader,
-            header,
-            next: 0,
-        }
+        reader.skip(position).expect("a position in the batch");
+        Self { reader, header, next }
     }
 
     /// Bytes behind the records read so far.

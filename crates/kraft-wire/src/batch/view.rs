@@ -1,11 +1,13 @@
 //! Reading batches without copying them.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use bytes::Bytes;
 
 use super::error::BatchError;
-use super::header::{BatchHeader, Compression, MAGIC, Split, split_memory};
+use super::header::{BatchHeader, Compression, HEADER_SIZE, MAGIC, Split, split_memory};
+use super::plain;
 use super::record::Records;
 
 /// One batch: its header, and its bytes shared with the buffer that it was found in.
@@ -92,6 +94,28 @@ impl BatchView {
         Records::new(header, &self.bytes)
     }
 
+    /// The values of the records, which have to have one: those of a batch that [`validate`](Self::validate) has found
+    /// good. Ends at the first record that has none or cannot be read.
+    pub fn values(&self) -> Values<'_> {
+        Values {
+            batch: self,
+            position: HEADER_SIZE,
+            next: 0,
+        }
+    }
+
+    /// Where the plain records at the start of the batch end, and how many they are.
+    fn behind_plain(&self) -> (usize, i32) {
+        let mut position = HEADER_SIZE;
+        for index in 0..self.header.record_count {
+            match plain::value_at(&self.bytes, position, index) {
+                Some(value) => position = value.end + 1,
+                None => return (position, index),
+            }
+        }
+        (position, self.header.record_count)
+    }
+
     /// Checks everything that a reader of a metadata log relies on: checksum, numbering, and that every record is
     /// there and has the form of its kind.
     ///
@@ -119,7 +143,12 @@ impl BatchView {
         if base_offset < 0 || base_offset.checked_add(count.into()).is_none() {
             return Err(BatchError::Offsets { base_offset, count });
         }
-        let mut records = self.records();
+        let (position, next) = if self.is_control() {
+            (HEADER_SIZE, 0)
+        } else {
+            self.behind_plain()
+        };
+        let mut records = Records::from(self.header, &self.bytes, position, next);
         while let Some(record) = records.next_raw() {
             let (index, record) = record?;
             if record.timestamp_delta != 0 {
@@ -155,6 +184,46 @@ impl BatchView {
             0 => Ok(()),
             remaining => Err(BatchError::TrailingBytes { remaining }),
         }
+    }
+}
+
+/// The values of a batch in order, where they lie.
+#[derive(Clone, Debug)]
+pub struct Values<'a> {
+    batch: &'a BatchView,
+    position: usize,
+    next: i32,
+}
+
+impl Values<'_> {
+    /// Where the next value lies in the batch.
+    fn next_range(&mut self) -> Option<Range<usize>> {
+        let BatchView { header, bytes } = self.batch;
+        if self.next >= header.record_count {
+            return None;
+        }
+        let index = self.next;
+        self.next = i32::MAX;
+        let (value, end) = match plain::value_at(bytes, self.position, index) {
+            Some(value) => (value.clone(), value.end + 1),
+            None => {
+                let mut records = Records::from(*header, bytes, self.position, index);
+                let (_, record) = records.next_raw()?.ok()?;
+                (record.value?, bytes.len() - records.remaining())
+            }
+        };
+        self.position = end;
+        self.next = index + 1;
+        Some(value)
+    }
+}
+
+impl<'a> Iterator for Values<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let range = self.next_range()?;
+        Some(&self.batch.bytes[range])
     }
 }
 
