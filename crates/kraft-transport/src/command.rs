@@ -30,6 +30,9 @@ pub struct PeerResponse {
     pub body: Bytes,
 }
 
+/// A change of delegation tokens, or whatever the state machine understands by mutations.
+pub type DelegationTokenMutation<S> = <S as StateMachine>::Mutation;
+
 /// What drives a turn of the engine.
 pub enum Command<S: StateMachine> {
     /// A peer's request.
@@ -107,7 +110,7 @@ pub enum Command<S: StateMachine> {
     /// Compare and change delegation tokens, or whatever the state machine understands by mutations, in one turn.
     SubmitDelegationTokenMutations {
         /// The mutations.
-        mutations: Vec<S::Mutation>,
+        mutations: Vec<DelegationTokenMutation<S>>,
         /// Takes the outcome.
         reply: oneshot::Sender<Result<SubmitChangeResult, RaftError>>,
     },

@@ -111,9 +111,12 @@
 pub mod clock;
 pub mod codec;
 pub mod command;
+#[cfg(test)]
+mod command_test;
 mod dispatch;
 pub mod engine;
 pub mod error;
+pub mod event_times;
 pub mod inbound;
 pub mod memory;
 pub mod network;
@@ -124,10 +127,11 @@ pub mod storage;
 pub mod tcp;
 pub mod views;
 
-pub use command::{Command, CommandSender, PeerResponse, QueuedCommand, TimerTick};
+pub use command::{Command, CommandSender, DelegationTokenMutation, PeerResponse, QueuedCommand, TimerTick};
 pub use dispatch::RequestRefused;
 pub use engine::{Engine, EngineConfig, Turn};
 pub use error::{NodeError, RaftError, SubmitChangeResult};
+pub use event_times::{EventTimes, Times};
 pub use inbound::Inbound;
 pub use network::{Network, OutboundRequest};
 pub use node::{FaultHandler, Handle, LeaderCallError, ListenerConfig, NodeConfig};

@@ -20,6 +20,7 @@ use crate::{
     codec::{self, Origin, Topic, decode_request, decode_response},
     command::{Command, PeerResponse, QueuedCommand},
     error::{NodeError, RaftError},
+    event_times::EventTimes,
     inbound::Inbound,
     network::Network,
     peer_api::PeerApi,
@@ -42,6 +43,7 @@ use replies::Replies;
 use snapshots::Snapshots;
 use std::{
     collections::{BTreeMap, VecDeque},
+    sync::Arc,
     time::Duration,
 };
 use tokio::sync::watch;
@@ -71,7 +73,7 @@ pub struct EngineConfig {
     /// The most bytes of proposals that may wait for their commit; more are refused with
     /// [`RaftError::Busy`].
     pub proposal_bytes_max: u64,
-    /// Measures how long applying takes. A simulator gives a clock that stands still.
+    /// Measures how long commands and applying take. A simulator gives a clock that stands still.
     pub stopwatch: fn() -> Instant,
 }
 
@@ -132,6 +134,7 @@ pub struct Engine<S: StateMachine, L, N> {
     replies: Replies,
     changes: Changes,
     reads: Reads,
+    event_times: Arc<EventTimes>,
     /// Why the core has the role that it has.
     reason: &'static str,
     proposals: Proposals<S>,
@@ -185,6 +188,7 @@ where
             replies: Replies::default(),
             changes: Changes::default(),
             reads: Reads::default(),
+            event_times: Arc::default(),
             reason: "not begun",
             proposals: Proposals::default(),
             snapshots: Snapshots::new(now.mono),
@@ -201,14 +205,19 @@ where
 
     /// Takes what has arrived, one command after the other, and does everything that follows from it.
     pub fn turn(&mut self, commands: &mut VecDeque<QueuedCommand<S>>, now: Time) -> Turn {
+        let mut began = (self.config.stopwatch)();
         while let Some(queued) = commands.pop_front() {
             if self.ended.is_some() {
                 break;
             }
+            self.event_times.queue.record(now.mono.since(queued.enqueued_at));
             let command = queued.command;
             if !(command.needs_caller() && command.caller_gone()) {
                 self.handle(command, now);
             }
+            let ended = (self.config.stopwatch)();
+            self.event_times.processing.record(ended.since(began));
+            began = ended;
         }
         if self.ended.is_none() {
             self.forget_callers(now);
@@ -226,6 +235,12 @@ where
             next: self.next_turn(now),
             ended: self.ended.clone(),
         }
+    }
+
+    /// How long commands wait and take.
+    #[must_use]
+    pub fn event_times(&self) -> Arc<EventTimes> {
+        Arc::clone(&self.event_times)
     }
 
     /// The state for watchers.

@@ -4,6 +4,7 @@ use crate::{
     command::{Command, CommandSender},
     dispatch::{Dispatcher, RequestRefused},
     error::{NodeError, RaftError, SubmitChangeResult},
+    event_times::EventTimes,
     tcp::{CallError, Client},
     views::{NodeState, QuorumStateSnapshot},
 };
@@ -22,6 +23,7 @@ pub struct Handle<S: StateMachine> {
     pub(super) requests: Arc<Dispatcher<S>>,
     pub(super) state: watch::Receiver<NodeState>,
     pub(super) image: watch::Receiver<S::Image>,
+    pub(super) event_times: Arc<EventTimes>,
     pub(super) ended: watch::Receiver<Option<Result<(), NodeError>>>,
     pub(super) addresses: Vec<(String, SocketAddr)>,
 }
@@ -46,6 +48,7 @@ impl<S: StateMachine> Clone for Handle<S> {
             requests: Arc::clone(&self.requests),
             state: self.state.clone(),
             image: self.image.clone(),
+            event_times: Arc::clone(&self.event_times),
             ended: self.ended.clone(),
             addresses: self.addresses.clone(),
         }
@@ -190,6 +193,12 @@ impl<S: StateMachine> Handle<S> {
     pub async fn resign(&self) -> Result<Epoch, RaftError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Command::Resign { reply }, answer).await?
+    }
+
+    /// How long commands have waited for the engine, and how long it took over them.
+    #[must_use]
+    pub fn event_times(&self) -> &EventTimes {
+        &self.event_times
     }
 
     /// The engine's queue.

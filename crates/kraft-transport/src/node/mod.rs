@@ -146,6 +146,7 @@ where
         requests,
         state: engine.watch(),
         image: engine.watch_image(),
+        event_times: engine.event_times(),
         ended,
         addresses,
     };

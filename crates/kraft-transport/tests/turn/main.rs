@@ -9,4 +9,6 @@ mod listener;
 mod reads;
 mod reports;
 mod snapshots;
+mod tokens;
 mod turns;
+mod views;
