@@ -3,7 +3,7 @@
 use super::{MAX_OFFSET, Replica, turn::Turn};
 use crate::{
     action::{Action, AppendPayload, DiskOp},
-    control::{Batches, ControlRecord},
+    control::{BatchInfo, Batches, ControlRecord},
     error_code::ErrorCode,
     event::{AnswerContext, FetchedRecords},
     handles::PayloadId,
@@ -200,7 +200,9 @@ impl Replica {
                 self.fatal(reason, turn);
                 return false;
             }
-            if batch.epoch < end.last_epoch {
+            // A leader begins its epoch once: with the record again, no log would open any more.
+            let begun_again = batch.epoch == end.last_epoch && announces_leader(batch);
+            if batch.epoch < end.last_epoch || begun_again {
                 turn.emit(Action::Discard { payload });
                 return false;
             }
@@ -248,6 +250,12 @@ impl Replica {
             | ControlRecord::Voters(_) => None,
         })
     }
+}
+
+/// Whether a batch has the record with which a leader begins its epoch.
+fn announces_leader(batch: &BatchInfo) -> bool {
+    let mut control = batch.control.iter().flatten();
+    control.any(|record| matches!(record, ControlRecord::LeaderChange { .. }))
 }
 
 fn discard(records: &FetchedRecords, turn: &mut Turn<'_>) {

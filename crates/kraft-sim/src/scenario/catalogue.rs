@@ -152,7 +152,7 @@ pub const OWN_THEMES: &[Theme] = &[
         "A leader that is shut down waits for its successor",
         9,
     ),
-    Theme::new("REFUSAL", "What a peer says is not believed", 6),
+    Theme::new("REFUSAL", "What a peer says is not believed", 7),
     Theme::new(
         "READ",
         "Reads behind a barrier, which the reference does not have",
