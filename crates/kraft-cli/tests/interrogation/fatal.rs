@@ -175,6 +175,30 @@ fn lone_voter(row: &Row) -> (TempDir, Node) {
     (folder, node)
 }
 
+/// The largest epoch that is believed of a stranger is followed by as many elections as it takes.
+#[test]
+fn the_last_epoch_that_is_believed_does_not_end_a_quorum() {
+    let row = &rows("fatal")[5];
+    assert_eq!(row.id(), "fatal-006");
+    let (folder, mut node) = single_voter(row);
+    let mut vote = row.sent();
+    let largest = i32::MAX.to_be_bytes();
+    let at = vote.windows(4).position(|window| window == largest).unwrap();
+    vote[at..at + 4].copy_from_slice(&2_000_000_000_i32.to_be_bytes());
+    assert!(matches!(node.ask(&vote, 1, LIMIT), Outcome::Answered(_)));
+    for elections in 1..=2 {
+        eventually("it leads a later epoch", || {
+            let answer = node.describe();
+            let partition = &answer.topics[0].partitions[0];
+            let is_led = partition.error_code == 0 && partition.high_watermark > 0;
+            is_led && partition.leader_epoch >= 2_000_000_000 + elections
+        });
+        assert!(node.is_running());
+        drop(node);
+        node = Node::start(folder.path());
+    }
+}
+
 /// The connections that announce what they never send.
 fn announce(row: &Row, node: &Node) -> Vec<TcpStream> {
     let before = resident_bytes(node.process_id());

@@ -60,8 +60,15 @@ use snapshot_response::Installing;
 use tickets::Tickets;
 use turn::Turn;
 
-/// No epoch is larger. A peer that names a larger one is not believed: the next election could not count on.
-pub(crate) const MAX_EPOCH: Epoch = Epoch(2_000_000_000);
+/// The last epoch. None follows it: that would leave the range of the wire.
+pub(crate) const MAX_EPOCH: Epoch = Epoch(i32::MAX - 1);
+
+/// Above it no peer is believed, or one forged number would use up all epochs there will ever be. What is left above it is
+/// for the elections of a quorum that was brought as far as this.
+const BELIEVED_EPOCH: Epoch = Epoch(2_000_000_000);
+
+/// How many elections a replica can have missed that is beyond the epoch up to which peers are believed.
+const MISSED_ELECTIONS: i32 = 1000;
 
 /// No log of ours ends behind it. A peer that goes further is not believed: a leader could not append behind that.
 pub(crate) const MAX_OFFSET: i64 = i64::MAX / 2;
@@ -302,6 +309,12 @@ impl Replica {
             endpoints: self.config.listeners.clone(),
             kraft_versions: self.config.kraft_versions,
         }
+    }
+
+    /// Whether an epoch can be what a peer says it is.
+    fn believes(&self, epoch: Epoch) -> bool {
+        let nearby = self.epoch >= BELIEVED_EPOCH && epoch.0 <= self.epoch.0.saturating_add(MISSED_ELECTIONS);
+        epoch <= BELIEVED_EPOCH || (nearby && epoch <= MAX_EPOCH)
     }
 
     /// Whether a graceful shutdown has begun: nothing new is taken any more, also while it still leads.

@@ -1,6 +1,6 @@
 //! What all answers have in common.
 
-use super::{MAX_EPOCH, Replica, turn::Turn};
+use super::{Replica, turn::Turn};
 use crate::{
     endpoints::Endpoints,
     error_code::ErrorCode,
@@ -84,7 +84,7 @@ impl Replica {
 
     fn common_rules(&mut self, answer: &AnswerContext, epoch: Epoch, turn: &mut Turn<'_>) -> Screened {
         let error = answer.error;
-        if epoch > MAX_EPOCH {
+        if !self.believes(epoch) {
             return Screened::Done { success: false };
         }
         if epoch < self.epoch || error == ErrorCode::UnknownLeaderEpoch {

@@ -59,7 +59,7 @@ impl Replica {
 
     /// A newer epoch has begun and its leader is not known.
     pub(super) fn leaderless_epoch(&mut self, epoch: Epoch, turn: &mut Turn<'_>) {
-        if epoch <= self.epoch || epoch > MAX_EPOCH {
+        if epoch <= self.epoch || !self.believes(epoch) {
             return;
         }
         let election = match &self.role {

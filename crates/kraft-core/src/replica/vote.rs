@@ -1,6 +1,6 @@
 //! Votes and pre-votes (KIP-595, KIP-996).
 
-use super::{MAX_EPOCH, Replica, turn::Turn};
+use super::{Replica, turn::Turn};
 use crate::{
     answer::Answer,
     error_code::ErrorCode,
@@ -32,7 +32,7 @@ impl Ballot {
         } else {
             last_epoch < self.epoch
         };
-        last_offset >= 0 && last_epoch >= Epoch(0) && epoch_fits && self.epoch <= MAX_EPOCH
+        last_offset >= 0 && last_epoch >= Epoch(0) && epoch_fits
     }
 }
 
@@ -61,7 +61,7 @@ impl Replica {
     }
 
     fn decide(&mut self, ballot: &Ballot, turn: &mut Turn<'_>) -> Result<bool, ErrorCode> {
-        if !ballot.is_valid() {
+        if !ballot.is_valid() || !self.believes(ballot.epoch) {
             return Err(ErrorCode::InvalidRequest);
         }
         self.check_voter_epoch(ballot.epoch, ballot.nominee.id)?;
@@ -106,7 +106,7 @@ impl Replica {
         if epoch < self.epoch {
             return Err(ErrorCode::FencedLeaderEpoch);
         }
-        if sender.known().is_none() || epoch > MAX_EPOCH {
+        if sender.known().is_none() || !self.believes(epoch) {
             return Err(ErrorCode::InvalidRequest);
         }
         Ok(())
