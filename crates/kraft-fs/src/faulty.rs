@@ -17,13 +17,24 @@ pub enum Fault {
     Io,
     /// The disk is full (`ENOSPC`).
     NoSpace,
+    /// The disk is full when about half of what was to be written is (`ENOSPC`): what is written ends with a sector, or
+    /// with the file. Other calls fail as with `NoSpace`.
+    ShortWrite,
+    /// A signal came (`EINTR`).
+    Interrupted,
+}
+
+impl Fault {
+    /// One of each kind.
+    pub const ALL: [Self; 4] = [Self::Io, Self::NoSpace, Self::ShortWrite, Self::Interrupted];
 }
 
 impl Fault {
     fn error(self) -> io::Error {
         match self {
             Self::Io => rustix::io::Errno::IO.into(),
-            Self::NoSpace => rustix::io::Errno::NOSPC.into(),
+            Self::NoSpace | Self::ShortWrite => rustix::io::Errno::NOSPC.into(),
+            Self::Interrupted => rustix::io::Errno::INTR.into(),
         }
     }
 }
@@ -52,12 +63,17 @@ pub struct FaultyFile<T> {
 }
 
 fn count(plan: &Mutex<Plan>) -> io::Result<()> {
+    next_call(plan).map_err(Fault::error)
+}
+
+/// Counts a call; the fault that it gets, if any.
+fn next_call(plan: &Mutex<Plan>) -> Result<(), Fault> {
     let mut plan = plan.lock().unwrap_or_else(PoisonError::into_inner);
     plan.calls += 1;
     match plan.armed {
         Some((0, fault)) => {
             plan.armed = None;
-            Err(fault.error())
+            Err(fault)
         }
         Some((skip, fault)) => {
             plan.armed = Some((skip - 1, fault));
@@ -81,6 +97,15 @@ impl<F> FaultyFs<F> {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).armed = Some((skip, fault));
     }
 
+    /// Whether an armed fault still waits for its call.
+    pub fn is_armed(&self) -> bool {
+        self.plan
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .armed
+            .is_some()
+    }
+
     /// How many calls were counted so far.
     pub fn calls(&self) -> u64 {
         self.plan.lock().unwrap_or_else(PoisonError::into_inner).calls
@@ -92,14 +117,36 @@ impl<F> FaultyFs<F> {
     }
 }
 
+impl<T: File> FaultyFile<T> {
+    /// How much of a write a disk takes that gets full in the middle of it.
+    fn short(&self, bytes: usize, offset: u64) -> io::Result<usize> {
+        let mut end = offset + bytes as u64 / 2;
+        if end < self.inner.len()? {
+            end = (end / SECTOR * SECTOR).max(offset);
+        }
+        Ok((end - offset) as usize)
+    }
+}
+
+/// What a disk takes whole or not at all.
+const SECTOR: u64 = 512;
+
 impl<T: File> File for FaultyFile<T> {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
         self.inner.read_at(buf, offset)
     }
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        count(&self.plan)?;
-        self.inner.write_all_at(bytes, offset)
+        match next_call(&self.plan) {
+            Ok(()) => self.inner.write_all_at(bytes, offset),
+            Err(fault) => {
+                if fault == Fault::ShortWrite {
+                    let written = self.short(bytes.len(), offset)?;
+                    self.inner.write_all_at(&bytes[..written], offset)?;
+                }
+                Err(fault.error())
+            }
+        }
     }
 
     fn len(&self) -> io::Result<u64> {

@@ -6,7 +6,7 @@ use kraft_core::{
     BatchInfo, ControlRecord, ElectionState, Epoch, Instant, LogView, NodeId, ReplicaKey, SnapshotId, Ticket,
 };
 use kraft_fs::{Fault, FaultyFs, FileSystem, MemFs, Unsynced};
-use kraft_log::{LogOptions, Opened, StorageError, StorageOp, batch_info, open};
+use kraft_log::{LogOptions, OpenError, Opened, StorageError, StorageOp, batch_info, open};
 use kraft_snapshot::{SnapshotHeader, SnapshotWriter, control::to_wire};
 use kraft_wire::{
     batch::{BatchBuilder, BatchView, Batches},
@@ -373,6 +373,14 @@ impl History {
         under_way
     }
 
+    /// After an error nothing is written and nothing is tried again.
+    fn check_that_it_has_stopped(&mut self) {
+        let calls = self.fs.calls();
+        let again = self.opened.writer.run_round(&mut self.queue);
+        assert!(matches!(again, Err(StorageError::FailedBefore)), "{again:?}");
+        assert_eq!(self.fs.calls(), calls);
+    }
+
     fn restart_from(&mut self, found: Model) {
         self.queue.clear();
         self.durable = found.clone();
@@ -547,8 +555,83 @@ fn crash_everywhere(steps: &[Step]) -> usize {
     panic!("more calls than are counted");
 }
 
+/// Lets every call of the file system fail in every way while these steps are done. Returns how many failures there
+/// were.
+fn fail_everywhere(steps: &[Step]) -> usize {
+    let mut points = 0;
+    for fault in Fault::ALL {
+        let mut call = 0;
+        loop {
+            let mut history = History::new();
+            for step in steps {
+                history.run(step);
+            }
+            history.fs.arm(call, fault);
+            let mut failed = None;
+            while !history.queue.is_empty() && failed.is_none() {
+                let before = history.queue.clone();
+                if let Err(error) = history.write() {
+                    let text = error.to_string();
+                    assert!(text.contains(DIR), "{text}");
+                    history.check_that_it_has_stopped();
+                    failed = Some(before);
+                } else if history.prepare().is_err() {
+                    // The round was over: nothing else is under way.
+                    failed = Some(VecDeque::new());
+                }
+            }
+            let Some(under_way) = failed else {
+                break;
+            };
+            // It ends; or the power goes with it.
+            for unsynced in [Unsynced::Kept, Unsynced::Lost] {
+                let image = FaultyFs::new(history.fs.inner().crash_image(unsynced));
+                history.check_between(&found(&reopen(&image)), &under_way);
+                points += 1;
+            }
+            // What is left does not depend much on the kind of failure.
+            if fault == Fault::ShortWrite {
+                points += fail_to_open(&history, &under_way);
+            }
+            call += 1;
+        }
+    }
+    points
+}
+
+/// Lets every call of the start that follows fail, too: the start after that one finds the same.
+fn fail_to_open(history: &History, under_way: &VecDeque<(Ticket, StorageOp)>) -> usize {
+    let mut points = 0;
+    for call in 0..=u64::MAX {
+        let image = FaultyFs::new(history.fs.inner().crash_image(Unsynced::Kept));
+        image.arm(call, Fault::ALL[call as usize % Fault::ALL.len()]);
+        match open(image.clone(), dir(), options()) {
+            Ok(_) => break,
+            Err(refusal) => {
+                assert!(matches!(*refusal.cause, OpenError::Repair(_)), "{refusal}");
+                assert!(refusal.to_string().contains(DIR), "{refusal}");
+            }
+        }
+        history.check_between(&found(&reopen(&image)), under_way);
+        points += 1;
+    }
+    points
+}
+
+#[test]
+fn an_error_at_every_call_of_three_histories_stops_the_log_and_loses_nothing() {
+    let points = histories().map(|steps| fail_everywhere(&steps));
+    assert!(points.iter().all(|points| *points > 500), "{points:?}");
+}
+
 #[test]
 fn a_crash_at_every_call_of_three_histories_loses_nothing() {
+    let points = histories().map(|steps| crash_everywhere(&steps));
+    assert!(points.iter().sum::<usize>() >= 10_000, "{points:?}");
+}
+
+/// One that appends, one that is cut again and again, and one whose log a snapshot replaces.
+fn histories() -> [Vec<Step>; 3] {
     let append = |sizes: &[u16], next_epochs| Step::Append {
         sizes: sizes.to_vec(),
         next_epochs,
@@ -574,6 +657,5 @@ fn a_crash_at_every_call_of_three_histories_loses_nothing() {
             ]
         })
         .collect();
-    let points = [appending, truncating, snapshotting].map(|steps| crash_everywhere(&steps));
-    assert!(points.iter().sum::<usize>() >= 10_000, "{points:?}");
+    [appending, truncating, snapshotting]
 }

@@ -237,6 +237,7 @@ impl Seen {
                 peer_request(body)
             )),
             Sight::Fact(fact) => self.fact(fact),
+            Sight::Ended { .. } => None,
         };
         if let Some(text) = text {
             self.acknowledged = None;

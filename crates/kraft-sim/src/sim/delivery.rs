@@ -74,6 +74,10 @@ impl<S: StateMachine> Simulation<S> {
             self.send(node, request);
         }
         if let Some(ended) = turn.ended {
+            if let Some(witness) = &mut self.witness {
+                let node = self.nodes[node].id;
+                witness(self.now, Sight::Ended { node, how: &ended });
+            }
             if !self.nodes[node].ended(&ended, &mut self.rng, self.settings.lie) {
                 let detail = format!("node {}: {}", node + 1, end_text(&ended));
                 return Err(violation("a node goes on", detail));

@@ -25,6 +25,9 @@ mod rng;
 mod settings;
 mod setup;
 
+#[cfg(test)]
+mod disk_failures;
+
 pub use journal::Journal;
 pub use network::Faults;
 pub(crate) use node::Node;

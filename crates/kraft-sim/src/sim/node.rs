@@ -204,14 +204,22 @@ impl<S: StateMachine> Node<S> {
 
     /// Lets the disk fail at one of its next calls.
     pub(crate) fn break_disk(&mut self, rng: &mut Rng) {
+        let kinds = Fault::ALL.len() as u64;
+        let fault = Fault::ALL[usize::try_from(rng.below(kinds)).expect("few kinds")];
+        self.fail_disk_after(rng.below(12), fault);
+    }
+
+    /// Whether a failure of the disk is still to come.
+    #[cfg(test)]
+    pub(crate) fn disk_will_fail(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.fs.is_armed())
+    }
+
+    /// Lets the disk fail behind the next `calls` calls.
+    pub(crate) fn fail_disk_after(&mut self, calls: u64, fault: Fault) {
         if let Some(running) = &mut self.running {
             running.ending = true;
-            let fault = if rng.chance(500) {
-                Fault::Io
-            } else {
-                Fault::NoSpace
-            };
-            running.fs.arm(rng.below(12), fault);
+            running.fs.arm(calls, fault);
         }
     }
 

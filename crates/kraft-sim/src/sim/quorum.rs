@@ -16,7 +16,7 @@ use kraft_core::{
     Endpoint, Event, Instant, NodeId, PeerRequest, ReplicaKey, RequestFault, RoleName, StateMachine, Time,
     VoterSet,
 };
-use kraft_transport::{Command, PeerResponse};
+use kraft_transport::{Command, NodeError, PeerResponse};
 use std::time::Duration;
 
 pub(super) const LISTENER: &str = "CONTROLLER";
@@ -67,6 +67,13 @@ pub enum Sight<'a> {
         to: &'a Endpoint,
         /// With this content.
         body: &'a PeerRequest,
+    },
+    /// A node ends by itself.
+    Ended {
+        /// Which one.
+        node: NodeId,
+        /// How.
+        how: &'a Result<(), NodeError>,
     },
 }
 
@@ -236,6 +243,17 @@ impl<S: StateMachine> Simulation<S> {
         self.turn(node)
     }
 
+    /// Lets the disk of a node fail behind so many calls.
+    #[cfg(test)]
+    pub(crate) fn fail_disk_after(&mut self, node: usize, calls: u64, fault: kraft_fs::Fault) {
+        self.nodes[node].fail_disk_after(calls, fault);
+    }
+
+    /// What the checkers can only say at the end.
+    pub(crate) fn finish_checks(&self) -> Result<(), Violation> {
+        self.checkers.iter().try_for_each(|checker| checker.finish())
+    }
+
     /// Proposes a record at a node.
     pub(crate) fn propose_at(&mut self, node: usize) -> Result<(), Violation> {
         let record = self.next_record();
@@ -285,7 +303,7 @@ impl<S: StateMachine> Simulation<S> {
                 format!("{seconds} s after the network has healed the quorum has not committed on all nodes");
             return Err(violation("progress", detail));
         }
-        self.checkers.iter().try_for_each(|checker| checker.finish())
+        self.finish_checks()
     }
 
     fn play_until(&mut self, end: Instant, done: impl Fn(&Self) -> bool) -> Result<(), Violation> {
