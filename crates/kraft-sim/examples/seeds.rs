@@ -83,7 +83,7 @@ fn trace(seed: u64) -> ExitCode {
             Sight::Fact(fact @ Fact::State { node, .. }) => {
                 states.insert(*node, fact.clone()).as_ref() != Some(fact)
             }
-            Sight::Fact(_) | Sight::Request { .. } => true,
+            Sight::Fact(_) | Sight::Request { .. } | Sight::Ended { .. } => true,
         };
         if changed {
             println!("{:>10} us {sight:?}", now.0);
