@@ -167,6 +167,12 @@ impl Replica {
         self.known_endpoints().cloned().unwrap_or_default()
     }
 
+    /// Where the leader listens for this replica: on the default listener.
+    #[must_use]
+    pub fn leader_endpoint(&self) -> Option<&Endpoint> {
+        self.known_endpoints()?.at(&self.config.default_listener)
+    }
+
     /// Everything below it is committed; `None` while it is not known.
     #[must_use]
     pub fn high_watermark(&self) -> Option<i64> {

@@ -24,16 +24,10 @@ where
         let reason = self.reason;
         let replica = &self.replica;
         let (applied, leading) = (self.applied.next(), self.proposals.leading().is_some());
-        let listener = &self.config.core.default_listener;
         self.state.send_if_modified(|state| {
-            let same_leader = state.epoch == replica.epoch() && state.leader == replica.leader();
-            // An endpoint comes with its leader or after it, and then stays.
-            let endpoint = (!same_leader || state.leader_endpoint.is_none())
-                .then(|| replica.leader_endpoints().of(listener).cloned());
-            let changed = !same_leader
-                || endpoint
-                    .as_ref()
-                    .is_some_and(|endpoint| *endpoint != state.leader_endpoint)
+            let changed = state.epoch != replica.epoch()
+                || state.leader != replica.leader()
+                || state.leader_endpoint.as_ref() != replica.leader_endpoint()
                 || state.role != replica.role()
                 || state.high_watermark != replica.high_watermark()
                 || state.applied != applied
@@ -52,9 +46,7 @@ where
                     tell_of_disk(disk_stalled);
                     state.disk_stalled = disk_stalled;
                 }
-                if let Some(endpoint) = endpoint {
-                    state.leader_endpoint = endpoint;
-                }
+                state.leader_endpoint = replica.leader_endpoint().cloned();
             }
             changed
         });

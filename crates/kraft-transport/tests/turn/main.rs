@@ -3,6 +3,7 @@
 mod append;
 #[path = "../common/mod.rs"]
 mod common;
+mod consensus_reports;
 mod disk;
 mod harness;
 mod listener;
