@@ -1,7 +1,7 @@
 //! Going through the batches of a segment.
 
 use crate::batch_info::batch_info;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use kraft_core::{BatchInfo, ControlRecord, Epoch};
 use kraft_fs::File;
 use kraft_wire::{
@@ -145,8 +145,10 @@ impl SegmentScan {
         if there < HEADER_SIZE as u64 {
             return cut_off(HEADER_SIZE as u64);
         }
-        let head = self.chunk.get(file, self.len, position, HEADER_SIZE as u64)?;
-        let header = BatchHeader::parse(&head).expect("a header was read");
+        let header = {
+            let head = self.chunk.get(file, self.len, position, HEADER_SIZE as u64)?;
+            BatchHeader::parse(&head).expect("a header was read")
+        };
         let size = header.size().max(HEADER_SIZE) as u64;
         if size > there {
             return cut_off(size);
@@ -190,8 +192,10 @@ impl Chunk {
         let inside = position >= self.start && position + size <= self.start + self.bytes.len() as u64;
         if !inside {
             let length = (len - position).min(size.max(CHUNK_BYTES));
-            let mut bytes =
-                BytesMut::zeroed(usize::try_from(length).expect("a segment has less than 2^31 bytes"));
+            let length = usize::try_from(length).expect("a segment has less than 2^31 bytes");
+            // Mostly nobody has a part of it any more; to fill new memory takes longer than to check what is read.
+            let mut bytes = std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default();
+            bytes.resize(length, 0);
             file.read_exact_at(&mut bytes, position)?;
             *self = Self {
                 start: position,
