@@ -19,7 +19,7 @@ pub(crate) struct Connections {
     peers: Vec<(NodeId, Connection)>,
     request_timeout: Duration,
     retry_backoff: Duration,
-    next_request: u64,
+    next_request: RequestId,
 }
 
 impl Connections {
@@ -28,14 +28,14 @@ impl Connections {
             peers: Vec::new(),
             request_timeout,
             retry_backoff,
-            next_request: 1,
+            next_request: RequestId(1),
         }
     }
 
     /// Numbers a request that is being sent.
     pub(crate) fn sent(&mut self, to: NodeId, now: Instant) -> RequestId {
-        let request = RequestId(self.next_request);
-        self.next_request += 1;
+        let request = self.next_request;
+        self.next_request.0 += 1;
         let until = now.after(self.request_timeout);
         self.set(to, Connection::AwaitingResponse { request, until });
         request

@@ -154,6 +154,7 @@ pub mod offsets;
 pub mod open_error;
 pub mod peer_request;
 pub mod reconfig;
+pub mod relative;
 pub mod replica;
 pub mod role;
 pub mod state_machine;

@@ -1,8 +1,17 @@
 //! The replica's own random numbers.
 
+use crate::relative;
+use core::hash::{Hash, Hasher};
+
 /// SplitMix64: small, fast, and the same on every machine. Not for secrets.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rng(u64);
+
+impl Hash for Rng {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        relative::hash(relative::RANDOM, self.0, state);
+    }
+}
 
 impl Rng {
     pub(crate) fn new(seed: u64) -> Self {

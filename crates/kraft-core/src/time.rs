@@ -1,10 +1,20 @@
 //! Time as an argument: the core never reads a clock.
 
-use core::time::Duration;
+use crate::relative;
+use core::{
+    hash::{Hash, Hasher},
+    time::Duration,
+};
 
 /// A moment on the engine's monotonic clock, in microseconds since a start that only the engine knows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Instant(pub u64);
+
+impl Hash for Instant {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        relative::hash(relative::INSTANT, self.0, state);
+    }
+}
 
 impl Instant {
     /// The moment `ms` milliseconds after the start of the clock.
