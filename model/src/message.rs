@@ -1,13 +1,18 @@
 //! What is on its way from one replica to another.
 
-use crate::fold::fold;
+use crate::{fold::fold, log::SNAPSHOT_SIZE};
 use kraft_core::{
-    Answer, AnswerContext, Endpoint, Endpoints, ErrorCode, Event, NodeId, PartitionAnswer, PartitionMatch,
-    PeerRequest, ReplicaKey, ReplyId, RequestContext, RequestId, SuccessorRank,
+    Answer, AnswerContext, BatchInfo, Endpoint, Endpoints, Epoch, ErrorCode, Event, FetchPlan,
+    FetchedRecords, NodeId, PartitionAnswer, PartitionMatch, PayloadId, PeerRequest, ReplicaKey, ReplyId,
+    RequestContext, RequestId, SnapshotId, SuccessorRank, SupportedVersions,
 };
+use std::sync::Arc;
 use uuid::Uuid;
 
 const LISTENER: &str = "CONTROLLER";
+
+/// The number of a request that nobody waits for any more: its asker has crashed. Real ones begin at 1.
+pub(crate) const ORPHAN: RequestId = RequestId(0);
 
 /// A message with whatever is needed to answer it or to know what it answers.
 #[derive(Clone, Debug)]
@@ -16,15 +21,20 @@ pub(crate) struct Message {
     pub(crate) to: usize,
     /// The number that the asking replica gave.
     pub(crate) request: RequestId,
-    pub(crate) body: Body,
+    pub(crate) body: Arc<Body>,
+    /// A copy of one that has arrived already. It comes however late.
+    pub(crate) copy: bool,
     /// The fold of all but the number of the request.
     pub(crate) folded: u64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 pub(crate) enum Body {
     Request(PeerRequest),
-    Answer(Answer),
+    /// An answer, with the batches that it carries.
+    Answer(Answer, Vec<BatchInfo>),
+    /// The answer to the question what a replica supports, which the core is not asked.
+    Features,
 }
 
 impl Message {
@@ -34,16 +44,41 @@ impl Message {
             from,
             to,
             request,
-            body,
+            body: Arc::new(body),
+            copy: false,
             folded,
         }
     }
 
     /// Who asked.
     pub(crate) fn asker(&self) -> usize {
-        match self.body {
+        match *self.body {
             Body::Request(_) => self.from,
-            Body::Answer(..) => self.to,
+            Body::Answer(..) | Body::Features => self.to,
+        }
+    }
+
+    /// Whether it brings a piece of a snapshot.
+    pub(crate) fn is_piece(&self) -> bool {
+        matches!(
+            *self.body,
+            Body::Answer(Answer::FetchSnapshot { window: Some(_), .. }, _)
+        )
+    }
+
+    /// The epoch of a request that has consequences also where nobody waits for its answer.
+    pub(crate) fn binds_in(&self) -> Option<Epoch> {
+        match &*self.body {
+            Body::Request(
+                PeerRequest::Vote {
+                    epoch,
+                    pre_vote: false,
+                    ..
+                }
+                | PeerRequest::BeginQuorumEpoch { epoch, .. }
+                | PeerRequest::EndQuorumEpoch { epoch, .. },
+            ) => Some(*epoch),
+            Body::Request(_) | Body::Answer(..) | Body::Features => None,
         }
     }
 }
@@ -54,10 +89,9 @@ pub(crate) fn key(place: usize) -> ReplicaKey {
     ReplicaKey::new(NodeId(id), Uuid::from_u128(place as u128 + 101))
 }
 
-/// The place of the replica that `id` names, also by its number as a bootstrap server.
-pub(crate) fn place(id: NodeId) -> usize {
-    let place = if id.0 < 0 { -2 - id.0 } else { id.0 - 1 };
-    usize::try_from(place).expect("a voter")
+/// The place of the replica that `id` names; the bootstrap server is none of them and never answers.
+pub(crate) fn place(id: NodeId) -> Option<usize> {
+    usize::try_from(id.0 - 1).ok()
 }
 
 /// Where the replica at `place` listens.
@@ -150,31 +184,70 @@ pub(crate) fn request_event(reply: ReplyId, from: usize, to: usize, body: PeerRe
             endpoints,
             kraft_versions,
         },
-        PeerRequest::ApiVersions
-        | PeerRequest::Fetch { .. }
-        | PeerRequest::FetchSnapshot { .. }
-        | PeerRequest::AddRaftVoter { .. }
-        | PeerRequest::RemoveRaftVoter { .. } => panic!("nobody has a reason for {body:?}"),
+        PeerRequest::Fetch {
+            cluster_id,
+            replica,
+            epoch,
+            log_end,
+            high_watermark,
+            max_wait_ms,
+            max_bytes,
+        } => Event::ReceiveFetch {
+            context,
+            from: replica,
+            cluster_id: Some(cluster_id),
+            fetch_epoch: epoch,
+            fetch_offset: log_end.last_offset,
+            last_fetched_epoch: log_end.last_epoch,
+            high_watermark,
+            max_wait_ms,
+            max_bytes,
+        },
+        PeerRequest::FetchSnapshot {
+            cluster_id,
+            replica,
+            epoch,
+            snapshot,
+            position,
+            max_bytes,
+        } => Event::ReceiveFetchSnapshot {
+            context,
+            from: replica,
+            cluster_id: Some(cluster_id),
+            fetch_epoch: epoch,
+            snapshot,
+            position,
+            max_bytes,
+        },
+        PeerRequest::ApiVersions | PeerRequest::AddRaftVoter { .. } | PeerRequest::RemoveRaftVoter { .. } => {
+            panic!("nobody has a reason for {body:?}")
+        }
     }
 }
 
-/// An answer as the replica that asked sees it.
-pub(crate) fn answer_event(request: RequestId, from: usize, answer: Answer) -> Event {
+/// An answer as the replica that asked sees it. `payload` is what pieces of snapshots are.
+pub(crate) fn answer_event(
+    request: RequestId,
+    from: usize,
+    answer: &Answer,
+    batches: &[BatchInfo],
+    payload: PayloadId,
+) -> Event {
     let from = key(from);
-    let context = |partition: PartitionAnswer| AnswerContext {
+    let context = |partition: &PartitionAnswer| AnswerContext {
         request,
         top_level: ErrorCode::None,
         partition: PartitionMatch::Metadata,
         error: partition.error,
         leader: partition.leader,
-        leader_endpoint: partition.endpoint,
+        leader_endpoint: partition.endpoint.clone(),
     };
     match answer {
         Answer::Vote { partition, granted } => Event::ReceiveVoteResponse {
             epoch: partition.epoch,
             answer: context(partition),
             from,
-            vote_granted: granted,
+            vote_granted: *granted,
         },
         Answer::BeginQuorumEpoch(partition) => Event::ReceiveBeginQuorumEpochResponse {
             epoch: partition.epoch,
@@ -191,11 +264,65 @@ pub(crate) fn answer_event(request: RequestId, from: usize, answer: Answer) -> E
             answer: context(partition),
             from,
         },
+        Answer::Fetch {
+            partition,
+            high_watermark,
+            plan,
+            ..
+        } => {
+            let (mut diverging, mut snapshot) = (None, None);
+            match plan {
+                FetchPlan::Diverging(at) => diverging = Some(*at),
+                FetchPlan::Snapshot(id) => snapshot = Some(*id),
+                FetchPlan::Empty | FetchPlan::Read { .. } => {}
+            }
+            let records = if batches.is_empty() {
+                FetchedRecords::Empty
+            } else {
+                FetchedRecords::Batches {
+                    batches: batches.to_vec().into(),
+                    payload: PayloadId(0),
+                }
+            };
+            Event::ReceiveFetchResponse {
+                leader_epoch: partition.epoch,
+                leader_id: partition.leader.unwrap_or(NodeId::NONE),
+                answer: context(partition),
+                from,
+                high_watermark: *high_watermark,
+                diverging,
+                snapshot,
+                records,
+            }
+        }
+        Answer::FetchSnapshot { partition, window } => {
+            let (snapshot, position) = window.map_or((SnapshotId::BOOTSTRAP, 0), |window| {
+                (window.snapshot, window.position)
+            });
+            Event::ReceiveFetchSnapshotResponse {
+                leader_epoch: partition.epoch,
+                answer: context(partition),
+                from,
+                snapshot,
+                size: i64::try_from(SNAPSHOT_SIZE).expect("small"),
+                position: i64::try_from(position).expect("small"),
+                bytes: 1,
+                payload,
+            }
+        }
         Answer::TopLevel(_)
-        | Answer::Fetch { .. }
-        | Answer::FetchSnapshot { .. }
         | Answer::VoterChange(_)
         | Answer::DescribeQuorum(_)
         | Answer::UpgradeKRaftVersion(_) => panic!("nobody asks for {answer:?}"),
+    }
+}
+
+/// What a replica that is to become a voter says of itself.
+pub(crate) fn features_event(request: RequestId, from: usize) -> Event {
+    Event::ReceiveApiVersionsResponse {
+        request,
+        from: key(from),
+        error: ErrorCode::None,
+        kraft_versions: Some(SupportedVersions { min: 0, max: 1 }),
     }
 }

@@ -1,71 +1,59 @@
-//! The models and their bounds.
+//! The models and how they are searched.
+
+mod election;
+mod reconfiguration;
+mod replication;
+mod snapshot;
 
 use crate::{
-    node::Node,
-    world::{Broken, Step, World},
+    history::Broken,
+    properties,
+    world::{Step, World},
 };
-use kraft_core::{Epoch, RoleName};
 #[cfg(kraft_mutations)]
 use stateright::HasDiscoveries;
-use stateright::{Checker, Model, Property};
+use stateright::{Checker, Property};
 use std::{
     panic::{self, AssertUnwindSafe},
-    sync::Arc,
-    time::Instant,
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Fewer states than this would show that a bound has become too narrow.
 const STATES_MIN: usize = 100_000;
 
-/// What may happen, and where the search ends.
+/// A long search says from time to time how far it is.
+const BETWEEN_REPORTS: Duration = Duration::from_secs(10);
+
+/// What may happen, and where the search begins and ends.
 #[derive(Clone)]
-pub(crate) struct Bounds {
+pub(crate) struct Model {
     name: &'static str,
     start: World,
-    epochs: Epoch,
-    entries: i64,
     witnesses: &'static [Witness],
 }
 
 /// A state that must be reachable, or else the model says little.
-type Witness = (&'static str, fn(&Bounds, &World) -> bool);
+type Witness = (&'static str, fn(&Model, &World) -> bool);
 
 /// The models that are searched.
-pub(crate) fn all(large: bool) -> Vec<Bounds> {
-    vec![election(large)]
+pub(crate) fn all(large: bool) -> Vec<Model> {
+    vec![
+        election::model(large),
+        replication::model(large),
+        replication::crashes(large),
+        reconfiguration::model(large),
+        snapshot::model(large),
+    ]
 }
 
-/// Who leads, without a word on what is in the logs: no Fetch arrives.
-fn election(large: bool) -> Bounds {
-    let mut start = World::new();
-    // The replicas are alike, so two that campaign show what any two can do.
-    start.clocks = if large { &[0, 1, 2] } else { &[0, 1] };
-    start.timeouts = 2;
-    Bounds {
-        name: "election",
-        start,
-        epochs: Epoch(3),
-        entries: 3,
-        witnesses: &[
-            ("a leader", |_, world| !world.history.leaders.is_empty()),
-            ("two candidates in one epoch", |_, world| {
-                let candidates = |node: &&Arc<Node>| node.replica.role() == RoleName::Candidate;
-                let mut epochs = world
-                    .nodes
-                    .iter()
-                    .filter(candidates)
-                    .map(|node| node.replica.epoch());
-                let first = epochs.next();
-                first.is_some() && epochs.next() == first
-            }),
-            ("leaders of two epochs", |_, world| {
-                world.history.leaders.len() > 1
-            }),
-        ],
+impl Model {
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
     }
 }
 
-impl Model for Bounds {
+impl stateright::Model for Model {
     type State = World;
     type Action = Step;
 
@@ -89,33 +77,19 @@ impl Model for Bounds {
     }
 
     fn within_boundary(&self, state: &World) -> bool {
+        let rules = state.rules;
         state
             .nodes
             .iter()
-            .all(|node| node.replica.epoch() <= self.epochs && node.log.end.last_offset <= self.entries)
+            .all(|node| node.replica.epoch() <= rules.epochs && node.log.batches.len() <= rules.entries)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        let always = [
-            Property::always("assertions", |_: &Self, world: &World| {
-                world.broken != Some(Broken::Assertion)
-            }),
-            Property::always("election safety", |_: &Self, world: &World| {
-                world.broken != Some(Broken::ElectionSafety)
-            }),
-            Property::always("one vote per epoch", |_: &Self, world: &World| {
-                world.broken != Some(Broken::OneVote)
-            }),
-        ];
-        let always = always.into_iter().chain([Property::always(
-            "durable before visible",
-            |_: &Self, world: &World| world.broken != Some(Broken::DurableFirst),
-        )]);
         let sometimes = self
             .witnesses
             .iter()
             .map(|(name, seen)| Property::sometimes(name, *seen));
-        always.into_iter().chain(sometimes).collect()
+        properties::always().into_iter().chain(sometimes).collect()
     }
 }
 
@@ -124,12 +98,22 @@ fn threads() -> usize {
 }
 
 /// Searches a model to its end and says what was found.
-pub(crate) fn search(model: Bounds) -> bool {
+pub(crate) fn search(model: Model) -> bool {
+    use stateright::Model as _;
     let started = Instant::now();
     let name = model.name;
     let witnesses = model.witnesses;
     // Nothing limits the search but the model, so its end is the end of the model.
-    let checker = model.checker().threads(threads()).spawn_bfs().join();
+    let checker = model.checker().threads(threads()).spawn_bfs();
+    let mut told = Instant::now();
+    while !checker.is_done() {
+        thread::sleep(Duration::from_millis(100));
+        if told.elapsed() >= BETWEEN_REPORTS {
+            told = Instant::now();
+            println!("{name}: {} states so far", checker.unique_state_count());
+        }
+    }
+    let checker = checker.join();
     let states = checker.unique_state_count();
     println!(
         "summary: {name}: {states} states, {} generated, depth {}, {:.1} s",
@@ -171,7 +155,8 @@ pub(crate) struct Finding {
 
 /// Searches a model until a property does not hold, or until so many states have been generated.
 #[cfg(kraft_mutations)]
-pub(crate) fn find(mut model: Bounds, states_max: usize) -> Option<Finding> {
+pub(crate) fn find(mut model: Model, states_max: usize) -> Option<Finding> {
+    use stateright::Model as _;
     let name = model.name;
     model.witnesses = &[];
     let checker = model

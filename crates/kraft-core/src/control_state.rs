@@ -79,7 +79,9 @@ impl ControlState {
 
     /// The log ends at `end` now.
     pub(crate) fn truncate_newer(&mut self, end: i64) {
-        self.voters.truncate_newer(end);
+        if !mutated!(CutLeavesVoters) {
+            self.voters.truncate_newer(end);
+        }
         self.kraft_versions.truncate_newer(end);
     }
 

@@ -40,7 +40,7 @@ pub(crate) fn validate_fetch(log: &dyn LogView, offset: i64, last_epoch: Epoch) 
         return latest.map_or(FetchPosition::Unanswerable, FetchPosition::Snapshot);
     }
     let end = log.end_for_epoch(last_epoch);
-    if end.epoch != last_epoch || end.offset < offset {
+    if (end.epoch != last_epoch || end.offset < offset) && !mutated!(DivergenceUnseen) {
         return FetchPosition::Diverging(end);
     }
     FetchPosition::Valid

@@ -62,6 +62,20 @@ mod chosen {
         AsksBeforeDurable: "a request for votes does not wait for the log and vote that it names",
         TwoVotes: "a second vote is given in one epoch",
         MinorityElects: "one vote less than a majority elects",
+        CandidateNotStored: "a candidate does not store its epoch and vote",
+        VoteIgnoresLog: "a vote is given to a shorter log",
+        RestartForgetsLeadership: "a leader that starts again votes in its epoch",
+        RestartForgetsVote: "a replica that starts again has not voted",
+        FetchNotFlushed: "a Fetch does not wait for what it names",
+        LeaderNotFlushed: "a leader counts what it has not flushed",
+        CommitsOlderEpoch: "a leader commits by count what earlier leaders wrote",
+        HighWatermarkFalls: "a high watermark falls when a majority is behind it",
+        DivergenceUnseen: "a leader lets a log go on that is not a part of its own",
+        CutLeavesVoters: "a cut does not rewind the voter set",
+        SecondChange: "a second voter change begins while one is open",
+        ChangeBeforeCommit: "a new leader changes voters before it has committed",
+        RemovedLeaderCounts: "a leader that is removed counts itself",
+        SnapshotUnverified: "a snapshot is installed before it is verified",
     }
 
     impl Mutation {

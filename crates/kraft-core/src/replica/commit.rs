@@ -24,7 +24,9 @@ impl Replica {
         let Some(candidate) = leader.majority_end(&self.config.local, turn.flushed_end()) else {
             return;
         };
-        if candidate <= leader.epoch_start || self.high_watermark.is_some_and(|known| candidate <= known) {
+        let of_this_epoch = candidate > leader.epoch_start || mutated!(CommitsOlderEpoch);
+        let rises = self.high_watermark.is_none_or(|known| candidate > known) || mutated!(HighWatermarkFalls);
+        if !of_this_epoch || !rises {
             return;
         }
         self.raise_high_watermark(candidate, turn);

@@ -41,7 +41,7 @@ use crate::{
     endpoints::{Endpoint, Endpoints},
     error_code::ErrorCode,
     event::Event,
-    handles::{ReplyId, Ticket},
+    handles::{ReplyId, RequestId, Ticket},
     ids::{Epoch, NodeId, ReplicaKey},
     log_view::LogView,
     parked_fetches::ParkedFetches,
@@ -54,7 +54,7 @@ use crate::{
     voter_set::{VoterNode, VoterSet},
 };
 use abstention::Abstention;
-use alloc::{collections::BTreeSet, string::String, vec::Vec};
+use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 use core::time::Duration;
 use snapshot_response::Installing;
 use tickets::Tickets;
@@ -79,7 +79,8 @@ pub(crate) const MAX_OFFSET: i64 = i64::MAX / 2;
 /// to a list of actions, in order. Everything else only reads.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Replica {
-    config: Config,
+    /// Shared by the copies of a replica: it never changes.
+    config: Arc<Config>,
     /// Whom to ask for the leader: bootstrap servers, or the static voters when there are none.
     bootstrap: Vec<NodeId>,
     bootstrap_endpoints: Vec<Endpoint>,
@@ -209,6 +210,12 @@ impl Replica {
     #[must_use]
     pub fn is_voter(&self) -> bool {
         self.config.local.id.known().is_some() && self.voters().is_voter(&self.config.local)
+    }
+
+    /// Whether an answer to this request is still awaited. Any other is ignored, so nobody need bring it.
+    #[must_use]
+    pub fn awaits(&self, request: RequestId) -> bool {
+        !self.ended && self.connections.expected_from(request).is_some()
     }
 
     fn is_only_voter(&self) -> bool {

@@ -167,7 +167,7 @@ impl Replica {
     /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything.
     fn send_fetch(&mut self, to: ReplicaKey, endpoint: Endpoint, turn: &mut Turn<'_>) {
         let may_vote = self.config.can_become_voter || self.is_voter();
-        let after = if may_vote {
+        let after = if may_vote && !mutated!(FetchNotFlushed) {
             self.tickets.newest()
         } else {
             self.tickets.election()

@@ -22,7 +22,7 @@ use crate::{
     time::Time,
     timer::Timer,
 };
-use alloc::{collections::BTreeSet, vec::Vec};
+use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 use core::time::Duration;
 
 impl Replica {
@@ -72,7 +72,7 @@ impl Replica {
             shutdown: Timer::NEVER,
             unreachable: BTreeSet::new(),
             ended: false,
-            config,
+            config: Arc::new(config),
         };
         let (epoch, role) = replica.initial_role(recovered.election, &turn)?;
         replica.switch(role, epoch, true, "started", &mut turn);
@@ -95,6 +95,8 @@ impl Replica {
         let (epoch, leader, voted) = stored.map_or((Epoch(0), None, None), |state| {
             (state.epoch, state.leader, state.voted)
         });
+        let voted = voted.filter(|_| !mutated!(RestartForgetsVote));
+        let leader = leader.filter(|id| *id != local.id || !mutated!(RestartForgetsLeadership));
         let log_epoch = turn.end.last_epoch;
         for stored in [epoch, log_epoch] {
             if stored < Epoch(0) || stored > MAX_EPOCH {

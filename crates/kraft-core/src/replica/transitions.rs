@@ -366,7 +366,7 @@ impl Replica {
         self.epoch = epoch;
         let old = core::mem::replace(&mut self.role, role);
         turn.changed = true;
-        if durable {
+        if durable && !(mutated!(CandidateNotStored) && self.role.name() == RoleName::Candidate) {
             self.store_election(turn);
         }
         if let Role::Follower(follower) = &old

@@ -45,6 +45,9 @@ impl<'a> Turn<'a> {
 
     /// What is durable of the log. A step only adds what is not durable yet, and a truncation may take some away.
     pub(crate) fn flushed_end(&self) -> i64 {
+        if mutated!(LeaderNotFlushed) {
+            return self.end.last_offset;
+        }
         self.log.flushed_end().min(self.end.last_offset)
     }
 }

@@ -83,7 +83,7 @@ impl Replica {
         if self.abstains() {
             return false;
         }
-        let log_is_up_to_date = ballot.log_end >= turn.end;
+        let log_is_up_to_date = ballot.log_end >= turn.end || mutated!(VoteIgnoresLog);
         match (&self.role, ballot.pre_vote) {
             (Role::Unattached(_) | Role::Prospective(_) | Role::Candidate(_) | Role::Resigned(_), true) => {
                 log_is_up_to_date

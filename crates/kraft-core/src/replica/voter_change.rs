@@ -99,10 +99,16 @@ impl Replica {
 
     /// The checks that nothing is under way: no change, nothing of a former leader, no voter set that may yet be lost.
     pub(super) fn check_quorum_is_settled(&self, name: ChangeName) -> Result<(), ChangeRefusal> {
+        if mutated!(SecondChange) {
+            return Ok(());
+        }
         if self.voter_change_under_way() {
             return Err(busy(
                 "Request timed out waiting for leader to handle previous voter change request",
             ));
+        }
+        if mutated!(ChangeBeforeCommit) && self.high_watermark.is_none() {
+            return Ok(());
         }
         let Some(high_watermark) = self.high_watermark else {
             return Err(busy("The leader has not committed a record of its epoch yet"));

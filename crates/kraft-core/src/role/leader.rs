@@ -157,6 +157,10 @@ impl Leader {
     /// What a majority has. The leader itself, if it is a voter, has `own_end`.
     pub(crate) fn majority_end(&self, local: &ReplicaKey, own_end: i64) -> Option<i64> {
         let own = self.place(local);
+        if mutated!(RemovedLeaderCounts) && own.is_none() {
+            let others = self.voters.iter().map(|(_, progress)| progress.end());
+            return majority_end(others.chain([Some(own_end)]));
+        }
         majority_end(self.voters.iter().enumerate().map(|(place, (_, progress))| {
             if Some(place) == own {
                 Some(own_end)
