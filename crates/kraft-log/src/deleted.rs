@@ -1,8 +1,8 @@
 //! Files that are to be deleted: out of the way at once, removed a while later.
 
 use crate::{
+    segment_files::remove_if_there,
     storage_error::{StorageError, failed},
-    writer::remove_if_there,
 };
 use kraft_fs::FileSystem;
 use std::{

@@ -97,6 +97,7 @@ mod recent;
 pub mod recover;
 mod round;
 mod scan;
+mod segment_files;
 mod segment_index;
 mod small_file;
 mod snapshot_id;

@@ -15,9 +15,10 @@ use crate::{
     partition_metadata,
     preparer::Preparer,
     reader::LogReader,
+    segment_files::{create_segment, remove_if_there, write_index_files},
     storage_error::failed,
     synced_mark::{SyncedFile, SyncedMark},
-    writer::{LogWriter, create_segment, remove_if_there, write_index_files},
+    writer::LogWriter,
 };
 use kraft_core::{ElectionState, Recovered};
 use kraft_fs::{File, FileSystem};

@@ -6,8 +6,8 @@ use crate::{
     meta_properties::MetaProperties,
     names::{NO_VOTE_FILE, SYNCED_FILE},
     quorum_state,
+    segment_files::remove_if_there,
     storage_error::{StorageError, failed},
-    writer::remove_if_there,
 };
 use kraft_core::{ElectionState, Epoch, VoterSet};
 use kraft_fs::{File, FileSystem, Open};
