@@ -487,6 +487,16 @@ impl Node {
     }
 }
 
+/// Where a leader listens, as an answer says.
+pub(super) fn listening(node_id: i32, port: i32) -> m::FetchResponseNodeEndpoint {
+    m::FetchResponseNodeEndpoint {
+        node_id,
+        host: "127.0.0.1".to_owned(),
+        port,
+        ..Default::default()
+    }
+}
+
 pub(super) fn from_leader(request: RequestId, version: i16, body: Bytes) -> PeerResponse {
     PeerResponse {
         request,
@@ -559,6 +569,7 @@ impl Node {
                 partitions: vec![partition],
                 ..Default::default()
             }],
+            node_endpoints: vec![listening(2, 9002)],
             ..Default::default()
         };
         let body = body.to_bytes(17).expect("encoded");

@@ -13,3 +13,4 @@ mod snapshots;
 mod tokens;
 mod turns;
 mod views;
+mod voter_reports;
