@@ -103,6 +103,12 @@ impl Endpoints {
             let place = self.0.binary_search_by(|(name, _)| name.cmp(wanted)).ok()?;
             Some(&self.0[place].1)
         };
+        // One listener is the rule, and so is its name in upper case.
+        if let Some((name, endpoint)) = self.0.first()
+            && name == listener
+        {
+            return Some(endpoint);
+        }
         find(listener).or_else(|| find(&Text::from(listener.to_ascii_uppercase())))
     }
 

@@ -219,7 +219,7 @@ impl Replica {
     }
 
     fn is_only_voter(&self) -> bool {
-        self.is_voter() && self.voters().len() == 1
+        self.voters().len() == 1 && self.is_voter()
     }
 
     /// The facts of the election as the role knows them, which are those that are stored or about to be.
@@ -263,6 +263,7 @@ impl Replica {
     }
 
     /// Answers once the epoch and vote that the answer reveals are durable.
+    #[inline]
     fn reply(&self, reply: ReplyId, answer: Answer, turn: &mut Turn<'_>) {
         let mut after = self.tickets.election();
         if mutated!(AnswersBeforeDurable) {

@@ -154,16 +154,20 @@ impl Replica {
     fn poll_leader(&mut self, turn: &mut Turn<'_>) {
         let now = turn.mono();
         self.expire_change(turn);
-        let only_voter = self.is_only_voter();
         let shutting_down = self.shutting_down();
-        let Role::Leader(leader) = &mut self.role else {
+        let unfinished = turn.log.oldest_unfinished();
+        let Role::Leader(leader) = &self.role else {
             return;
         };
         let window = leader.check_quorum.window();
-        leader.disk_patience = turn
-            .log
-            .oldest_unfinished()
-            .filter(|_| !only_voter)
+        let no_majority = now >= leader.check_quorum.deadline();
+        // A lone voter has nobody who could lead in its place.
+        let replaceable = (no_majority || unfinished.is_some()) && !self.is_only_voter();
+        let Role::Leader(leader) = &mut self.role else {
+            return;
+        };
+        leader.disk_patience = unfinished
+            .filter(|_| replaceable)
             .map_or(Timer::NEVER, |since| Timer::at(since.after(window)));
         if shutting_down && leader.handover == Timer::NEVER {
             leader.handover = Timer::at(now.after(Self::HANDOVER));
@@ -174,7 +178,7 @@ impl Replica {
             "shutting down"
         } else if leader.resign_requested {
             "asked to resign"
-        } else if !only_voter && now >= leader.check_quorum.deadline() {
+        } else if replaceable && no_majority {
             "no majority fetches"
         } else if leader.disk_patience.expired(now) {
             "the disk does not answer"
@@ -212,30 +216,37 @@ impl Replica {
             return;
         }
         let now = turn.mono();
-        let is_voter = self.is_voter();
-        let campaigns = self.may_campaign();
-        let tells = is_voter || self.auto_joins();
-        let Role::Follower(follower) = &mut self.role else {
+        let Role::Follower(follower) = &self.role else {
             return;
         };
-        if campaigns && follower.fetch.expired(now) && self.installing.is_none() {
+        let tells = follower.update_due || follower.update_voter.expired(now);
+        if follower.fetch.expired(now) && self.may_campaign() && self.installing.is_none() {
             return self.become_prospective("fetch timeout", turn);
         }
-        if tells && follower.update_voter.expired(now) {
+        if tells && !self.tell_leader(turn) {
+            return;
+        }
+        self.fetch_from_best_node(turn);
+    }
+
+    /// It is time to tell the leader of this replica, or to ask it to become a voter. Returns whether it may fetch now.
+    fn tell_leader(&mut self, turn: &mut Turn<'_>) -> bool {
+        let is_voter = self.is_voter();
+        if !is_voter && !self.auto_joins() {
+            return true;
+        }
+        let Role::Follower(follower) = &mut self.role else {
+            return true;
+        };
+        if follower.update_voter.expired(turn.mono()) {
             follower.update_voter = Timer::NEVER;
             follower.update_due = true;
         }
-        if tells && follower.update_due {
-            let may_fetch = if is_voter {
-                self.update_leader(turn)
-            } else {
-                self.join(turn)
-            };
-            if !may_fetch {
-                return;
-            }
+        if is_voter {
+            self.update_leader(turn)
+        } else {
+            self.join(turn)
         }
-        self.fetch_from_best_node(turn);
     }
 
     fn fetch_from_best_node(&mut self, turn: &mut Turn<'_>) {
@@ -243,6 +254,9 @@ impl Replica {
             return;
         }
         let now = turn.mono();
+        if self.connections.any_in_flight(now) {
+            return;
+        }
         let Role::Follower(follower) = &self.role else {
             return;
         };
@@ -256,7 +270,7 @@ impl Replica {
         if !reachable && self.fetch_from_bootstrap_server(turn) {
             return;
         }
-        if self.connections.ready(leader, now) && !self.connections.any_in_flight(now) {
+        if self.connections.ready(leader, now) {
             self.send_fetch_to_leader(turn);
         }
     }

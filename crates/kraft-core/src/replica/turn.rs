@@ -35,6 +35,7 @@ impl<'a> Turn<'a> {
         }
     }
 
+    #[inline]
     pub(crate) fn emit(&mut self, action: Action) {
         self.out.push(action);
     }
