@@ -526,6 +526,7 @@ where
     }
 
     fn end(&mut self, how: Result<(), NodeError>) {
+        self.proposals.drop_unappended();
         self.ended.get_or_insert(how);
     }
 

@@ -159,13 +159,31 @@ impl<S: StateMachine> Proposals<S> {
     /// What is not appended is void. Returns whether the state machine led, and so has to be told.
     pub(super) fn unlead(&mut self) -> bool {
         self.lead = None;
+        self.drop_open();
+        self.leading.take().is_some()
+    }
+
+    /// What is not appended never will be.
+    pub(super) fn drop_unappended(&mut self) {
+        self.drop_open();
+        for proposal in self.waiting.drain(..) {
+            match proposal {
+                Proposal::Change { waiter, .. } | Proposal::Mutations { waiter, .. } => {
+                    waiter.fail(RaftError::Lost);
+                }
+                // Dropping the sender closes the connection.
+                Proposal::Request { .. } => {}
+            }
+        }
+    }
+
+    fn drop_open(&mut self) {
         if let Some(open) = self.accumulator.take() {
             self.release(open.bytes);
             for part in open.parts {
                 part.waiter.fail(RaftError::Lost);
             }
         }
-        self.leading.take().is_some()
     }
 
     pub(super) fn accepted(&mut self, reply: ReplyId, base: i64, epoch: Epoch) {

@@ -406,3 +406,38 @@ fn append_015_a_batch_is_checked_where_it_is_appended() {
         assert!(refused.is_err(), "{what}");
     }
 }
+
+#[test]
+fn who_waits_when_the_node_ends_learns_as_much_as_there_is_to_know() {
+    for end in [
+        Command::StorageFailed {
+            reason: "the disk is gone".to_owned(),
+        },
+        Command::Halt,
+    ] {
+        let mut node = lingering();
+        let mut appended = node.append(1);
+        node.now_ms += 50;
+        node.turn([]);
+        let mut lingers = node.append(1);
+        let (command, mut arrives) = submit("together with the end");
+        let halts = matches!(end, Command::Halt);
+        let ended = node.turn_to_end([command, end]);
+        assert_eq!(ended.expect("it ends").is_ok(), halts);
+        for answer in [&mut lingers, &mut arrives] {
+            assert_eq!(
+                answer.try_recv(),
+                Ok(Err(RaftError::Lost)),
+                "it never was in the log"
+            );
+        }
+        if halts {
+            // A killed process says nothing; that it is gone is all there is to hear.
+            assert_eq!(appended.try_recv(), Err(TryRecvError::Empty));
+            drop(node);
+            assert_eq!(appended.try_recv(), Err(TryRecvError::Closed));
+        } else {
+            assert_eq!(appended.try_recv(), Ok(Err(RaftError::Unknown)));
+        }
+    }
+}
