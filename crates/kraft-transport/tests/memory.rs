@@ -71,8 +71,9 @@ fn a_leader_that_resigns_is_followed_by_another_one_or_itself() {
         let quorum = MemoryQuorum::start(3, Words::default).await.expect("started");
         let first = timeout(PATIENCE, quorum.leader()).await.expect("a leader");
         let epoch = first.resign().await.expect("it led");
-        assert_eq!(epoch, first.state().epoch);
-        assert!(!first.state().leading);
+        // Others may have been quick, and this node may have been elected again.
+        let state = first.state();
+        assert!(state.epoch > epoch || !state.leading, "{state:?}");
         let mut state = first.watch();
         let next = state.wait_for(|state| state.epoch > epoch && state.leader.is_some());
         timeout(PATIENCE, next).await.expect("in time").expect("it runs");

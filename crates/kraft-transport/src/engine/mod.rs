@@ -376,8 +376,11 @@ where
             }
             Command::Reconfigure { change, reply } => self.reconfigure(change, reply, now),
             Command::Resign { reply } => {
+                let outcome = self.resign(now);
+                // Whoever is told so finds it in the state.
+                self.publish(now);
                 // A caller that is gone learns nothing.
-                let _ = reply.send(self.resign(now));
+                let _ = reply.send(outcome);
             }
             Command::ReadBarrier { reply } => self.read_barrier(reply, now),
             Command::ThreadEnded { thread } => {
