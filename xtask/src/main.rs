@@ -72,14 +72,7 @@ enum Command {
     /// Mistakes made on purpose in a build of their own, each of which the model check or the simulation has to find
     Mutations,
     /// Seeded simulation of whole quorums in a release build
-    Sim {
-        /// How many seeds
-        #[arg(long, default_value_t = sim::SEEDS_IN_CI)]
-        seeds: u64,
-        /// The first seed
-        #[arg(long, default_value_t = 0)]
-        first: u64,
-    },
+    Sim(sim::Options),
 }
 
 fn main() -> ExitCode {
@@ -92,7 +85,7 @@ fn main() -> ExitCode {
         Command::Scenarios { words, rewrite } => scenarios::run(&words, rewrite),
         Command::Model { large } => model::run(large),
         Command::Mutations => mutations::run(),
-        Command::Sim { seeds, first } => sim::run(first, seeds),
+        Command::Sim(options) => sim::run(&options),
     };
     if passed {
         ExitCode::SUCCESS

@@ -18,20 +18,36 @@ struct Suite {
     minutes: u64,
 }
 
-const SUITES: &[Suite] = &[Suite {
-    name: "mutations of the core",
-    run: &[
-        "run",
-        "--release",
-        "--locked",
-        "--manifest-path",
-        "model/Cargo.toml",
-        "--",
-        "--mutations",
-    ],
-    target: "mutations-model",
-    minutes: 5,
-}];
+const SUITES: &[Suite] = &[
+    Suite {
+        name: "mutations of the core",
+        run: &[
+            "run",
+            "--release",
+            "--locked",
+            "--manifest-path",
+            "model/Cargo.toml",
+            "--",
+            "--mutations",
+        ],
+        target: "mutations-model",
+        minutes: 5,
+    },
+    Suite {
+        name: "mutations of the engine",
+        run: &[
+            "run",
+            "--release",
+            "--locked",
+            "-p",
+            "kraft-sim",
+            "--example",
+            "mutations",
+        ],
+        target: "mutations-sim",
+        minutes: 10,
+    },
+];
 
 /// Runs all suites.
 pub(crate) fn run() -> bool {

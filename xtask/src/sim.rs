@@ -1,32 +1,67 @@
-//! The seeded simulation: whole quorums in virtual time with crashes and partitions, in a release build.
+//! The seeded simulation: whole quorums in virtual time with everything that can go wrong, in a release build.
 
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
 use crate::part::{self, Outcome};
 use crate::{ci, workspace};
 
-/// How many seeds `ci` runs.
-pub(crate) const SEEDS_IN_CI: u64 = 1_000;
+/// The seeds that `ci` runs, and how many turns of engines that has to be at least.
+const SEEDS_IN_CI: &str = "0..2400";
+const EVENTS_IN_CI: u64 = 10_000_000;
 
-pub(crate) fn run(first: u64, seeds: u64) -> bool {
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// The seeds, the second one excluded; a single number N stands for 0..N
+    #[arg(long, value_name = "A..B", default_value = SEEDS_IN_CI)]
+    seeds: String,
+    /// Fail if all of them together have fewer turns of engines, or fewer faults than belong to so many
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    least_events: u64,
+    /// Run the plan in this file instead, as a failing seed prints it
+    #[arg(long, value_name = "FILE", conflicts_with = "seeds")]
+    plan: Option<PathBuf>,
+    /// Print what changes in the run of one seed
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "plan"])]
+    trace: Option<u64>,
+    /// Make the plan of a seed that fails as short as possible, also where a node panics
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "plan", "trace"])]
+    shrink: Option<u64>,
+}
+
+pub(crate) fn run(options: &Options) -> bool {
     let build = ci::release_build("release build");
     if !build.passed {
         return part::summarise(&[build]);
     }
-    // Without a bound on the number of seeds there is none on the time.
-    part::summarise(&[build, simulate("simulation", first, seeds, Duration::MAX)])
+    let mut command = program();
+    let shown = match (&options.plan, options.trace, options.shrink) {
+        (Some(file), ..) => command.arg("--plan").arg(file),
+        (None, Some(seed), _) => command.args(["--trace", &seed.to_string()]),
+        (None, None, Some(seed)) => command.args(["--shrink", &seed.to_string()]),
+        (None, None, None) => {
+            seeds(&mut command, &options.seeds, options.least_events);
+            // Without a bound on the number of seeds there is none on the time.
+            return part::summarise(&[build, part::command("simulation", command, Duration::MAX)]);
+        }
+    };
+    shown.status().is_ok_and(|status| status.success())
 }
 
 /// The part of `ci`, behind the release build.
 pub(crate) fn part(name: &'static str) -> Outcome {
-    simulate(name, 0, SEEDS_IN_CI, Duration::from_secs(4 * 60))
+    let mut command = program();
+    seeds(&mut command, SEEDS_IN_CI, EVENTS_IN_CI);
+    part::command(name, command, Duration::from_secs(6 * 60))
 }
 
-/// Runs the program that the release build made: `cargo run` for its package alone would choose other features and
+/// The program that the release build made: `cargo run` for its package alone would choose other features and
 /// build everything again.
-fn simulate(name: &'static str, first: u64, seeds: u64, limit: Duration) -> Outcome {
-    let mut command = Command::new(workspace::target().join("release/examples/seeds"));
-    command.args(["--first", &first.to_string(), "--seeds", &seeds.to_string()]);
-    part::command(name, command, limit)
+fn program() -> Command {
+    Command::new(workspace::target().join("release/examples/seeds"))
+}
+
+fn seeds(command: &mut Command, range: &str, least_events: u64) {
+    command.args(["--seeds", range, "--least-events", &least_events.to_string()]);
 }

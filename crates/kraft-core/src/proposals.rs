@@ -106,6 +106,15 @@ impl Proposals {
         Some((self.take(place)?, outcome))
     }
 
+    /// Takes out a proposal of an earlier epoch that our log has lost, as the leader of a later `epoch` in which something is
+    /// committed. Whoever leads from now on has that record, and with it everything that stands before it in our log; behind
+    /// it nothing of an earlier epoch can stand.
+    pub(crate) fn take_lost(&mut self, epoch: Epoch) -> Option<ReplyId> {
+        let is_lost = |open: &Open| open.cut && open.proposal.epoch < epoch;
+        let place = self.open.iter().position(is_lost)?;
+        self.take(place)
+    }
+
     /// Takes out the oldest proposal, whatever becomes of it.
     pub(crate) fn take_any(&mut self) -> Option<ReplyId> {
         self.take(0)
@@ -184,6 +193,15 @@ mod tests {
             proposals.take_decided(6),
             Some((ReplyId(2), ProposalOutcome::KnownLost))
         );
+    }
+
+    #[test]
+    fn a_later_epoch_of_our_own_decides_about_what_was_cut_off_before() {
+        let mut proposals = proposals();
+        proposals.truncated(5);
+        assert_eq!(proposals.take_lost(Epoch(1)), None);
+        assert_eq!(proposals.take_lost(Epoch(2)), Some(ReplyId(2)));
+        assert_eq!(proposals.take_lost(Epoch(2)), None, "the other one is in the log");
     }
 
     #[test]

@@ -14,20 +14,25 @@
 //! 3. [`run`](sim::Simulation::run) plays until the quorum has come to rest, and gives [counts](sim::Counts), or the first
 //!    [failure](sim::Failure) with the seed that replays it.
 //!
-//! Equal seed and settings give an equal run, on every machine. The example `seeds` runs many of them:
-//! `cargo run --release -p kraft-sim --example seeds -- --first 0 --seeds 1000`.
+//! Equal seed and settings give an equal run, on every machine. What is done to the quorum is decided before the run: it is a
+//! [`Plan`](sim::Plan), which can be printed, kept, and run again with [`of_plan`](sim::Simulation::of_plan);
+//! [`shrink`](sim::shrink) makes the plan of a run that fails as short as it can.
+//!
+//! The example `own_machine` simulates a state machine of its own; the example `seeds` runs many seeds:
+//! `cargo run --release -p kraft-sim --example seeds -- --seeds 0..1000`.
 //!
 //! [`scenario`] runs text scenarios, of one replica and of clusters.
 //!
 //! # What it does not do
 //!
-//! It knows no sockets, threads or wall clock, so the driver and the listener of `kraft-transport` are not in it. It changes
-//! no voter sets yet, and a node never loses its whole disk.
+//! It knows no sockets, threads or wall clock, so the driver and the listener of `kraft-transport` are not in it. Of the voters it
+//! lets only one at a time lose its disk, or be found at another address than others think: more than a quorum of three survives
+//! is not simulated.
 //!
 //! # Example
 //!
 //! ```
-//! use kraft_sim::sim::{Settings, Simulation};
+//! use kraft_sim::sim::{Count, Settings, Simulation};
 //! use std::time::Duration;
 //!
 //! let settings = Settings {
@@ -36,8 +41,8 @@
 //!     ..Settings::default()
 //! };
 //! let counts = Simulation::of_journals(7, settings).run()?;
-//! assert!(counts.elections >= 1);
-//! assert!(counts.commits >= 3);
+//! assert!(counts.of(Count::Elections) >= 1);
+//! assert!(counts.of(Count::Commits) >= 3);
 //! # Ok::<(), kraft_sim::sim::Failure>(())
 //! ```
 

@@ -108,6 +108,13 @@
 //! # }
 //! ```
 
+#[macro_use]
+#[cfg(not(kraft_mutations))]
+mod mutation;
+#[macro_use]
+#[cfg(kraft_mutations)]
+pub mod mutation;
+
 pub mod clock;
 pub mod codec;
 pub mod command;

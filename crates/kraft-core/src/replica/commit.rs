@@ -30,6 +30,10 @@ impl Replica {
             return;
         }
         self.raise_high_watermark(candidate, turn);
+        let outcome = ProposalOutcome::KnownLost;
+        while let Some(reply) = self.proposals.take_lost(self.epoch) {
+            turn.emit(Action::Outcome { reply, outcome });
+        }
         self.complete_change(candidate, turn);
         self.complete_upgrade(candidate, turn);
         self.complete_fetches(turn);

@@ -109,6 +109,11 @@ impl Replica {
         let Role::Leader(leader) = &self.role else {
             return;
         };
+        // A leadership that the disk has not taken is nobody's business: after a restart this replica knows nothing of it, and
+        // whoever believes in it would wait for it in vain.
+        if self.tickets.election() > self.tickets.durable() {
+            return;
+        }
         let preferred_successors = leader.successors(self.config.local.id);
         self.connections.reset();
         for voter in self.voters_to_tell() {

@@ -492,8 +492,16 @@ fn a_leader_whose_disk_is_silent_resigns() {
 }
 
 #[test]
+fn a_failed_disk_ends_a_leadership_that_nobody_may_know_of_without_a_word() {
+    let mut node = elected(&[1, 2, 3], 1);
+    assert_eq!(node.replica.role(), RoleName::Leader);
+    assert!(node.step(Event::StorageFailed).is_empty());
+}
+
+#[test]
 fn a_failed_disk_ends_the_leadership_with_one_word() {
     let mut node = elected(&[1, 2, 3], 1);
+    node.flush();
     let out = node.step(Event::StorageFailed);
     assert_eq!(out.len(), 2);
     for action in &out {

@@ -10,35 +10,48 @@ pub struct OneLeader {
     leaders: BTreeMap<Epoch, NodeId>,
 }
 
+impl OneLeader {
+    fn leads(&mut self, node: NodeId, epoch: Epoch, leader: NodeId) -> Result<(), Violation> {
+        let known = *self.leaders.entry(epoch).or_insert(leader);
+        if known == leader {
+            return Ok(());
+        }
+        Err(self.violated(format!(
+            "epoch {epoch} is led by {known}, and by {leader} as node {node} says"
+        )))
+    }
+}
+
 impl Checker for OneLeader {
     fn invariant(&self) -> &'static str {
         "one leader per epoch"
     }
 
     fn observe(&mut self, fact: &Fact) -> Result<(), Violation> {
-        let Fact::State {
-            node,
-            role,
-            epoch,
-            leader,
-            ..
-        } = fact
-        else {
-            return Ok(());
-        };
-        if *role == RoleName::Leader && *leader != Some(*node) {
-            return Err(self.violated(format!("node {node} leads epoch {epoch} and names {leader:?}")));
+        match fact {
+            Fact::State {
+                node,
+                role: RoleName::Leader,
+                epoch,
+                leader,
+                ..
+            } if *leader != Some(*node) => {
+                Err(self.violated(format!("node {node} leads epoch {epoch} and names {leader:?}")))
+            }
+            Fact::State {
+                node,
+                epoch,
+                leader: Some(leader),
+                ..
+            }
+            | Fact::Stored {
+                node,
+                epoch,
+                leader: Some(leader),
+                ..
+            } => self.leads(*node, *epoch, *leader),
+            _ => Ok(()),
         }
-        let Some(leader) = leader else {
-            return Ok(());
-        };
-        let known = *self.leaders.entry(*epoch).or_insert(*leader);
-        if known == *leader {
-            return Ok(());
-        }
-        Err(self.violated(format!(
-            "epoch {epoch} is led by {known}, and by {leader} as node {node} says"
-        )))
     }
 }
 
@@ -57,12 +70,19 @@ mod tests {
     }
 
     #[test]
-    fn fires_when_two_nodes_lead_an_epoch() {
+    fn sim_015_no_epoch_has_two_leaders() {
         let mut checker = OneLeader::default();
         assert_eq!(checker.observe(&state(0, RoleName::Leader, 3, 0)), Ok(()));
         assert_eq!(checker.observe(&state(1, RoleName::Leader, 4, 1)), Ok(()));
         assert_eq!(checker.observe(&state(0, RoleName::Follower, 4, 1)), Ok(()));
         assert!(checker.observe(&state(1, RoleName::Leader, 3, 1)).is_err());
+        let stored = Fact::Stored {
+            node: NodeId(2),
+            epoch: Epoch(3),
+            leader: Some(NodeId(1)),
+            voted: None,
+        };
+        assert!(checker.observe(&stored).is_err());
     }
 
     #[test]

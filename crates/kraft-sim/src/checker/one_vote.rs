@@ -22,8 +22,12 @@ impl Checker for OneVote {
             node,
             epoch,
             voted: Some(voted),
+            ..
         } = fact
         else {
+            if let Fact::Wiped { node, .. } = fact {
+                self.votes.retain(|(of, _), _| of != node);
+            }
             return Ok(());
         };
         let before = *self.votes.entry((*node, *epoch)).or_insert(*voted);
@@ -47,6 +51,7 @@ mod tests {
         let stored = |epoch, voted| Fact::Stored {
             node: NodeId(0),
             epoch: Epoch(epoch),
+            leader: None,
             voted: NodeId(voted).known().map(ReplicaKey::without_directory),
         };
         let mut checker = OneVote::default();

@@ -108,21 +108,7 @@ pub const THEMES: &[Theme] = &[
         "SIM",
         "Whole quorums: scenarios and invariants of the simulation",
         20,
-    )
-    .waiting(&[
-        (1, FULL_SIMULATION),
-        (2, FULL_SIMULATION),
-        (11, "the loss of a whole disk"),
-        (12, FULL_SIMULATION),
-        (13, FULL_SIMULATION),
-        (14, FULL_SIMULATION),
-        (15, FULL_SIMULATION),
-        (16, FULL_SIMULATION),
-        (17, FULL_SIMULATION),
-        (18, FULL_SIMULATION),
-        (19, FULL_SIMULATION),
-        (20, FULL_SIMULATION),
-    ]),
+    ),
     Theme::new("METRICS", "Metrics", 8).waiting(&[
         (1, METRICS),
         (2, METRICS),
@@ -161,8 +147,6 @@ pub const OWN_THEMES: &[Theme] = &[
 ];
 
 const METRICS: &str = "the metrics";
-
-const FULL_SIMULATION: &str = "the full simulation, with all invariants of the reference";
 
 /// The scenario files of a source tree by id, in order: everything under `crates/*/scenarios`.
 ///

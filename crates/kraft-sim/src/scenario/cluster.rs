@@ -2,12 +2,12 @@
 
 use super::{
     command::{Command, CommandError, bad},
-    names::{self, show_endpoints, show_leader, show_node},
+    names::{self, show_endpoints, show_key, show_leader, show_node},
     show::{peer_request, role_name, show_log_end, watermark},
 };
 use crate::{
     checker::{Fact, Violation},
-    sim::{Journal, Node, Settings, Sight, Simulation},
+    sim::{Journal, Node, Op, Settings, Sight, Simulation},
 };
 use kraft_core::{Endpoint, Endpoints, Instant, LogView as _, NodeId, PeerRequest, StateMachine as _};
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc, time::Duration};
@@ -59,8 +59,14 @@ impl Cluster {
             "heal" => self.simulation.links().heal(),
             "crash" => self.each(command, Simulation::kill)?,
             "start" => self.each(command, start_if_down)?,
-            "stop" => self.each(command, Simulation::stop)?,
-            "snapshot" => self.each(command, Simulation::snapshot)?,
+            "stop" => self.do_to_each(command, |node| Op::Stop {
+                node,
+                down: Duration::ZERO,
+            })?,
+            "snapshot" => self.do_to_each(command, |node| Op::Snapshot { node })?,
+            "lose-disk" => self.each(command, Simulation::take_disk)?,
+            "add-voter" => self.do_to_each(command, |node| Op::AddVoter { node })?,
+            "remove-voter" => self.do_to_each(command, |node| Op::RemoveVoter { node })?,
             "state" => self.show_state(),
             _ => return Ok(false),
         }
@@ -100,7 +106,7 @@ impl Cluster {
     fn propose(&mut self, command: &Command) -> Result<(), CommandError> {
         let node = self.node(command.text("at").unwrap_or("leader"))?;
         for _ in 0..command.number("records")?.unwrap_or(1) {
-            self.simulation.propose_at(node).map_err(violated)?;
+            self.simulation.propose_at(node, 1).map_err(violated)?;
         }
         Ok(())
     }
@@ -120,12 +126,7 @@ impl Cluster {
             .map(|name| self.id(name))
             .collect::<Result<_, _>>()?;
         let all: Vec<NodeId> = self.simulation.nodes().iter().map(|node| node.id).collect();
-        for other in all.iter().filter(|id| !group.contains(id)) {
-            for member in &group {
-                self.simulation.links().cut(*member, *other);
-                self.simulation.links().cut(*other, *member);
-            }
-        }
+        self.simulation.links().cut_off(&group, &all);
         Ok(())
     }
 
@@ -146,6 +147,13 @@ impl Cluster {
             .into_iter()
             .try_for_each(|node| action(&mut self.simulation, node))
             .map_err(violated)
+    }
+
+    fn do_to_each(&mut self, command: &Command, op: impl Fn(NodeId) -> Op) -> Result<(), CommandError> {
+        self.each(command, |simulation, node| {
+            let id = simulation.nodes()[node].id;
+            simulation.perform(op(id))
+        })
     }
 
     /// A node by letter, or `leader` for the one that leads the newest epoch.
@@ -237,13 +245,13 @@ impl Seen {
                 peer_request(body)
             )),
             Sight::Fact(fact) => self.fact(fact),
-            Sight::Ended { .. } => None,
+            Sight::Step(_) | Sight::Ended { .. } => None,
         };
         if let Some(text) = text {
             self.acknowledged = None;
             self.lines.push(format!("{} ms {text}", now.0 / 1000));
-        } else if let Sight::Fact(Fact::Acknowledged { base, records }) = sight {
-            self.acknowledge(now, *base, *base + i64::try_from(records.len()).unwrap_or(0) - 1);
+        } else if let Sight::Fact(Fact::Acknowledged { base, last, .. }) = sight {
+            self.acknowledge(now, *base, *last);
         }
     }
 
@@ -294,7 +302,9 @@ impl Seen {
                     .flatten()
                     .map(|offset| format!("{name}: committed below {offset}"))
             }
-            Fact::Refused { node, reason } => Some(format!("client: {} says: {reason}", show_node(*node))),
+            Fact::Refused { node, reason, .. } => {
+                Some(format!("client: {} says: {reason}", show_node(*node)))
+            }
             Fact::Crashed { node } => {
                 self.states.remove(node);
                 Some(format!("{}: down", show_node(*node)))
@@ -310,7 +320,12 @@ impl Seen {
             } if *truncated_to != i64::MAX && *truncated_to > 0 => {
                 Some(format!("{}: log cut to {truncated_to}", show_node(*node)))
             }
-            Fact::Log { .. } | Fact::Stored { .. } | Fact::Applied { .. } | Fact::Acknowledged { .. } => None,
+            Fact::Wiped { node, key, .. } => Some(format!(
+                "{}: has lost its disk, is {} from now on",
+                show_node(*node),
+                show_key(key)
+            )),
+            _ => None,
         }
     }
 }

@@ -85,6 +85,8 @@
 //! | `propose records=3` | records for the leader, or `at=C` |
 //! | `cut B,C`, `cut from=B to=C,D`, `heal` | a group is cut off from the rest, or one way, or nothing is any more |
 //! | `crash B`, `stop B`, `start B`, `crash all` | nodes end without warning or gracefully, and start again |
+//! | `lose-disk B` | B, which is down, gets an empty disk, and is another replica from its next start on |
+//! | `add-voter E`, `remove-voter B` | the leader is asked for it |
 //! | `snapshot B`, `state` | B writes a snapshot; the state of all nodes |
 //!
 //! `leader` stands for the node that leads the newest epoch. Printed are roles, what is known to be committed, what clients are
@@ -110,7 +112,7 @@ mod show;
 mod text;
 
 pub use catalogue::{NamedTest, OWN_THEMES, THEMES, Theme, find, named_tests, report};
-use command::Command;
+pub(crate) use command::Command;
 pub use command::CommandError;
 pub use field_reports::{FIELD_REPORTS, FieldTest, field_tests};
 pub use text::{Block, NoTitle, Scenario};

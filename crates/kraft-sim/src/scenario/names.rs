@@ -47,10 +47,16 @@ pub fn directory(text: &str) -> Result<Uuid, CommandError> {
         [letter @ b'a'..=b'z'] => Ok(Uuid::from_u128(LETTER_DIRECTORY + u128::from(*letter))),
         [b'd', number @ ..] if !number.is_empty() => text[1..]
             .parse::<u32>()
-            .map(|number| Uuid::from_u128(NUMBER_DIRECTORY + u128::from(number)))
+            .map(numbered_directory)
             .map_err(|_| CommandError::new(format!("`{text}` names no directory"))),
         _ => Err(CommandError::new(format!("`{text}` names no directory"))),
     }
+}
+
+/// The directory that is called `d` and a number.
+#[must_use]
+pub fn numbered_directory(number: u32) -> Uuid {
+    Uuid::from_u128(NUMBER_DIRECTORY + u128::from(number))
 }
 
 /// A replica key: `B@b`, or `B` without directory.

@@ -4,11 +4,12 @@ use super::{
     node::{Aftermath, Asker, Served, end_text},
     quorum::{Happening, LISTENER, REQUEST_TIMEOUT, Sight, Simulation, violation},
     recorded::Recorded,
+    report::Count,
     settings::Lie,
 };
-use crate::{checker::Violation, scenario::names};
+use crate::checker::{Fact, Violation};
 use bytes::Bytes;
-use kraft_core::{Instant, NodeId, ReplicaKey, RequestFault, StateMachine, Text};
+use kraft_core::{Epoch, Instant, NodeId, PeerRequest, ReplicaKey, RequestFault, StateMachine};
 use kraft_transport::{
     Command, Inbound, OutboundRequest, PeerApi,
     codec::{Topic, encode_request},
@@ -21,7 +22,7 @@ impl<S: StateMachine> Simulation<S> {
     /// A request arrives.
     pub(super) fn request(&mut self, to: usize, body: Bytes, asker: Asker) -> Result<(), Violation> {
         if !self.nodes[to].is_up() {
-            let refused = self.settings.network.refuses;
+            let refused = self.world.network.refuses;
             let after = if refused {
                 Duration::from_millis(1)
             } else {
@@ -34,6 +35,10 @@ impl<S: StateMachine> Simulation<S> {
         let inbound = Inbound::new(asker.api, body, asker.version, Arc::from(LISTENER), sender);
         self.nodes[to].serve(Served { reply, asker });
         self.nodes[to].enqueue(Command::Inbound(inbound), self.now);
+        if self.nodes[to].paused.is_some() {
+            // Whoever asks does not wait for ever.
+            self.fail(asker, REQUEST_TIMEOUT);
+        }
         self.turn(to)
     }
 
@@ -57,28 +62,31 @@ impl<S: StateMachine> Simulation<S> {
         self.agenda.enter(self.now.after(after), happening);
     }
 
-    /// Takes a turn of a node, and carries away what it wants.
+    /// Takes a turn of a node, unless it stands still, and carries away what it wants.
     pub(super) fn turn(&mut self, node: usize) -> Result<(), Violation> {
-        let now = self.time();
-        let Some(Aftermath { turn, answers, facts }) = self.nodes[node].turn(now) else {
+        if self.nodes[node].paused.is_some() {
+            return Ok(());
+        }
+        let Some(Aftermath { turn, answers, facts }) = self.nodes[node].turn(self.now) else {
             return Ok(());
         };
+        self.counts.add(Count::Turns);
         for fact in facts {
             self.count(node, &fact);
             self.observe(&fact)?;
         }
         for (asker, body) in answers {
-            self.answer(node, asker, body);
+            self.answer(node, asker, body)?;
         }
         for request in self.nodes[node].take_outbox() {
-            self.send(node, request);
+            self.send(node, request)?;
         }
         if let Some(ended) = turn.ended {
             if let Some(witness) = &mut self.witness {
                 let node = self.nodes[node].id;
                 witness(self.now, Sight::Ended { node, how: &ended });
             }
-            if !self.nodes[node].ended(&ended, &mut self.rng, self.settings.lie) {
+            if !self.nodes[node].ended(&ended, &mut self.rng, self.world.lie) {
                 let detail = format!("node {}: {}", node + 1, end_text(&ended));
                 return Err(violation("a node goes on", detail));
             }
@@ -86,12 +94,12 @@ impl<S: StateMachine> Simulation<S> {
         }
         let life = self.nodes[node].life;
         if self.nodes[node].wants_round() {
-            let time = self.disk_time();
+            let time = self.disk_time(node);
             self.agenda
                 .enter(self.now.after(time), Happening::Round { node, life });
         }
-        let read = Duration::from_micros(self.rng.between(50, 2000));
-        self.agenda_background(node, life, read);
+        let time = self.read_time(node);
+        self.agenda_background(node, life, time);
         if let Some(next) = turn.next {
             self.wake(node, life, next);
         }
@@ -106,37 +114,38 @@ impl<S: StateMachine> Simulation<S> {
     }
 
     pub(super) fn wake(&mut self, node: usize, life: u64, at: Instant) {
-        if self.nodes[node].wake_earlier(at, self.now) {
-            self.agenda
-                .enter(at.max(self.now), Happening::Wake { node, life });
+        if let Some(at) = self.nodes[node].wake_earlier(at, self.now) {
+            self.agenda.enter(at, Happening::Wake { node, life });
         }
     }
 
-    pub(super) fn send(&mut self, from: usize, request: OutboundRequest) {
+    fn send(&mut self, from: usize, request: OutboundRequest) -> Result<(), Violation> {
+        let id = self.nodes[from].id;
         if let Some(witness) = &mut self.witness {
             let sight = Sight::Request {
-                from: self.nodes[from].id,
+                from: id,
                 to: &request.endpoint,
                 body: &request.body,
             };
             witness(self.now, sight);
         }
+        if let Some(fact) = told(id, &request.body) {
+            self.observe(&fact)?;
+        }
         let api = PeerApi::of(&request.body);
         let mut asker = Asker {
-            node: self.nodes[from].id,
+            node: id,
             life: self.nodes[from].life,
             request: request.request,
             api,
             version: *api.versions().end(),
+            campaigns: matches!(request.body, PeerRequest::Vote { pre_vote: false, .. }),
         };
-        let to = self
-            .nodes
-            .iter()
-            .position(|node| host(node.id) == request.endpoint.host);
-        let Some(to) = to else {
-            return self.fail(asker, Duration::from_millis(1));
+        let Some(to) = self.listens_at(&request) else {
+            self.fail(asker, Duration::from_millis(1));
+            return Ok(());
         };
-        let is_old = self.nodes[from].is_old || self.nodes[to].is_old;
+        let is_old = self.nodes[from].traits.old || self.nodes[to].traits.old;
         let version = if is_old {
             old_version(api)
         } else {
@@ -151,42 +160,114 @@ impl<S: StateMachine> Simulation<S> {
                 asker,
                 fault: RequestFault::UnsupportedVersion,
             };
-            return self
-                .agenda
-                .enter(self.now.after(Duration::from_millis(1)), happening);
-        };
-        let copies = self.links.copies(asker.node, self.nodes[to].id, &mut self.rng);
-        if copies.is_empty() {
-            return self.fail(asker, REQUEST_TIMEOUT);
-        }
-        for delay in copies {
-            let body = body.clone();
             self.agenda
-                .enter(self.now.after(delay), Happening::Request { to, body, asker });
+                .enter(self.now.after(Duration::from_millis(1)), happening);
+            return Ok(());
+        };
+        for at in self.copies(asker, id, self.nodes[to].id) {
+            let body = body.clone();
+            self.agenda.enter(at, Happening::Request { to, body, asker });
         }
+        Ok(())
     }
 
-    pub(super) fn answer(&mut self, from: usize, asker: Asker, body: Option<Bytes>) {
+    /// The node that a request is for. A bootstrap server is a name behind which its node is found wherever it is. In the end the
+    /// addresses that nodes have left lead to them again: a follower that knows its leader by such a one can stay with it for ever.
+    fn listens_at(&self, request: &OutboundRequest) -> Option<usize> {
+        let endpoint = &request.endpoint;
+        self.nodes.iter().position(|node| {
+            let own = node.endpoints().of(LISTENER);
+            own.is_some_and(|own| {
+                own.host == endpoint.host && (request.to.id.0 < 0 || own == endpoint || self.is_calm())
+            })
+        })
+    }
+
+    /// When the copies of a message arrive. Of one that is lost the asker learns nothing until its time is over.
+    fn copies(&mut self, asker: Asker, from: NodeId, to: NodeId) -> Vec<Instant> {
+        let copies = self.links.copies(from, to, self.now, &mut self.rng);
+        for (happened, what) in [
+            (copies.lost, Count::Lost),
+            (copies.doubled, Count::Doubled),
+            (copies.overtakes, Count::Overtaken),
+        ] {
+            if happened {
+                self.counts.add(what);
+            }
+        }
+        if copies.arrivals.is_empty() {
+            self.fail(asker, REQUEST_TIMEOUT);
+        }
+        copies.arrivals
+    }
+
+    fn answer(&mut self, from: usize, asker: Asker, body: Option<Bytes>) -> Result<(), Violation> {
         let Some(mut body) = body else {
-            return self.fail(asker, Duration::from_millis(1));
+            self.fail(asker, Duration::from_millis(1));
+            return Ok(());
         };
-        if self.settings.lie == Some(Lie::VotesForAll) && asker.api == PeerApi::Vote {
+        if self.world.lie == Some(Lie::VotesForAll) && asker.api == PeerApi::Vote {
             body = granted(&body, asker.version);
         }
         let id = self.nodes[from].id;
-        let copies = self.links.copies(id, asker.node, &mut self.rng);
-        if copies.is_empty() {
-            return self.fail(asker, REQUEST_TIMEOUT);
+        if let Some(fact) = vote_granted(id, &asker, &body) {
+            self.observe(&fact)?;
         }
-        for delay in copies {
+        for at in self.copies(asker, id, asker.node) {
             let happening = Happening::Answer {
                 from: ReplicaKey::without_directory(id),
                 body: body.clone(),
                 asker,
             };
-            self.agenda.enter(self.now.after(delay), happening);
+            self.agenda.enter(at, happening);
         }
+        Ok(())
     }
+}
+
+/// What a request tells of its sender.
+fn told(node: NodeId, body: &PeerRequest) -> Option<Fact> {
+    let leads = matches!(
+        body,
+        PeerRequest::BeginQuorumEpoch { .. } | PeerRequest::EndQuorumEpoch { .. }
+    );
+    let (epoch, campaigns, log_end) = match body {
+        PeerRequest::Vote {
+            epoch,
+            log_end,
+            pre_vote,
+            ..
+        } => (*epoch, !pre_vote, Some(*log_end)),
+        PeerRequest::Fetch { epoch, log_end, .. } => (*epoch, false, Some(*log_end)),
+        PeerRequest::BeginQuorumEpoch { epoch, .. }
+        | PeerRequest::EndQuorumEpoch { epoch, .. }
+        | PeerRequest::FetchSnapshot { epoch, .. }
+        | PeerRequest::UpdateRaftVoter { epoch, .. } => (*epoch, false, None),
+        PeerRequest::ApiVersions | PeerRequest::AddRaftVoter { .. } | PeerRequest::RemoveRaftVoter { .. } => {
+            return None;
+        }
+    };
+    Some(Fact::Told {
+        node,
+        epoch,
+        campaigns,
+        leads,
+        log_end,
+    })
+}
+
+/// The vote that an answer gives.
+fn vote_granted(node: NodeId, asker: &Asker, body: &Bytes) -> Option<Fact> {
+    if !asker.campaigns {
+        return None;
+    }
+    let response = VoteResponse::from_bytes(body, asker.version).ok()?;
+    let partition = response.topics.first()?.partitions.first()?;
+    partition.vote_granted.then_some(Fact::Granted {
+        node,
+        epoch: Epoch(partition.leader_epoch),
+        candidate: asker.node,
+    })
 }
 
 /// The version at which a node from before KIP-853 is asked and asks, if it knows the request at all.
@@ -210,8 +291,4 @@ fn granted(body: &Bytes, version: i16) -> Bytes {
         partition.vote_granted = true;
     }
     response.to_bytes(version).expect("what was read can be written")
-}
-
-fn host(id: NodeId) -> Text {
-    names::endpoint(id).host
 }

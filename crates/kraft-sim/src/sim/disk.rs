@@ -48,6 +48,7 @@ pub(crate) fn fact(node: NodeId, start: i64, op: &StorageOp) -> Option<Fact> {
         StorageOp::StoreElection(state) => Some(Fact::Stored {
             node,
             epoch: state.epoch,
+            leader: state.leader,
             voted: state.voted,
         }),
         StorageOp::SnapshotChunk { .. }

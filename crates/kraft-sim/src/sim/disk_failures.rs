@@ -38,7 +38,7 @@ impl Seen {
             Sight::Ended { node, how } if node == victim => {
                 self.ended = Some(super::node::end_text(how));
             }
-            Sight::Request { .. } | Sight::Fact(_) | Sight::Ended { .. } => {}
+            Sight::Request { .. } | Sight::Fact(_) | Sight::Ended { .. } | Sight::Step(_) => {}
         }
     }
 }
@@ -67,10 +67,10 @@ fn fail(leader: bool, calls: u64, fault: Fault) -> Outcome {
         let first = leading(&quorum).expect("somebody leads");
         let victim = if leader { first } else { (first + 1) % 3 };
         seen.borrow_mut().victim = Some(quorum.nodes()[victim].id);
-        quorum.fail_disk_after(victim, calls, fault);
+        quorum.break_disk(victim, calls, fault);
         for _ in 0..12 {
             if let Some(leader) = leading(&quorum) {
-                quorum.propose_at(leader)?;
+                quorum.propose_at(leader, 1)?;
             }
             quorum.pass(Duration::from_millis(40), |_| false)?;
         }
@@ -86,7 +86,7 @@ fn fail(leader: bool, calls: u64, fault: Fault) -> Outcome {
         quorum.start(victim)?;
         for _ in 0..5 {
             if let Some(leader) = leading(&quorum) {
-                quorum.propose_at(leader)?;
+                quorum.propose_at(leader, 1)?;
             }
             quorum.pass(Duration::from_millis(100), |_| false)?;
         }

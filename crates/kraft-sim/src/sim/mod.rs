@@ -8,22 +8,33 @@
 //!
 //! At the end the network heals and all nodes are up; then the quorum has to make progress, so that a run in which
 //! nothing ever happens does not pass.
+//!
+//! What is done to the quorum is decided before the run: a [`Plan`] of a seed, which is a text. [`shrink`] makes the plan of
+//! a run that fails as short as it can.
 
 mod agenda;
+mod clients;
+mod clock;
 mod delivery;
 mod disk;
+mod done;
+mod draw;
 mod journal;
 #[cfg(feature = "metadata")]
 mod metadata;
 mod network;
 mod node;
+mod op;
 mod outbox;
+mod plan;
 mod quorum;
 mod recorded;
 mod report;
 mod rng;
 mod settings;
 mod setup;
+mod shrink;
+mod threads;
 
 #[cfg(test)]
 mod disk_failures;
@@ -31,6 +42,9 @@ mod disk_failures;
 pub use journal::Journal;
 pub use network::Faults;
 pub(crate) use node::Node;
+pub(crate) use op::Op;
+pub use plan::{Plan, PlanError};
 pub use quorum::{Sight, Simulation};
-pub use report::{Counts, Failure};
+pub use report::{Count, Counts, Failure};
 pub use settings::{Lie, Settings};
+pub use shrink::{Shrunk, shrink};

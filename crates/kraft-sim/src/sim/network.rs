@@ -1,8 +1,11 @@
 //! The network between the nodes: delay, loss, duplication, reordering, and partitions that may go one way only.
 
 use super::rng::Rng;
-use kraft_core::NodeId;
-use std::{collections::BTreeSet, time::Duration};
+use kraft_core::{Instant, NodeId};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 /// How bad a network is. Chances are per thousand messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +39,18 @@ impl Default for Faults {
 pub(crate) struct Links {
     faults: Faults,
     cut: BTreeSet<(NodeId, NodeId)>,
+    /// When the last message on each way arrives.
+    last: BTreeMap<(NodeId, NodeId), Instant>,
+}
+
+/// What becomes of one message.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// When each copy arrives: none when it is lost.
+    pub(super) arrivals: Vec<Instant>,
+    pub(super) lost: bool,
+    pub(super) doubled: bool,
+    pub(super) overtakes: bool,
 }
 
 impl Links {
@@ -43,16 +58,35 @@ impl Links {
         Self {
             faults,
             cut: BTreeSet::new(),
+            last: BTreeMap::new(),
         }
     }
 
-    /// How long each copy of a message takes: no entry when it is lost.
-    pub(crate) fn copies(&self, from: NodeId, to: NodeId, rng: &mut Rng) -> Vec<Duration> {
-        if self.is_cut(from, to) || rng.chance(self.faults.lost_per_mille) {
-            return Vec::new();
+    /// What becomes of a message that is sent now.
+    pub(super) fn copies(&mut self, from: NodeId, to: NodeId, now: Instant, rng: &mut Rng) -> Copies {
+        if self.is_cut(from, to) {
+            return Copies::default();
         }
-        let copies = 1 + usize::from(rng.chance(self.faults.duplicated_per_mille));
-        (0..copies).map(|_| self.delay(rng)).collect()
+        if rng.chance(self.faults.lost_per_mille) {
+            return Copies {
+                lost: true,
+                ..Copies::default()
+            };
+        }
+        let doubled = rng.chance(self.faults.duplicated_per_mille);
+        let arrivals: Vec<_> = (0..=u8::from(doubled))
+            .map(|_| now.after(self.delay(rng)))
+            .collect();
+        let first = arrivals.iter().min().copied().unwrap_or(now);
+        let last = self.last.entry((from, to)).or_default();
+        let overtakes = first < *last;
+        *last = first.max(*last);
+        Copies {
+            arrivals,
+            lost: false,
+            doubled,
+            overtakes,
+        }
     }
 
     pub(crate) fn is_cut(&self, from: NodeId, to: NodeId) -> bool {
@@ -69,6 +103,16 @@ impl Links {
         self.cut.insert((from, to));
     }
 
+    /// Cuts a group off from all others, in both directions.
+    pub(crate) fn cut_off(&mut self, group: &[NodeId], all: &[NodeId]) {
+        for other in all.iter().filter(|id| !group.contains(id)) {
+            for member in group {
+                self.cut(*member, *other);
+                self.cut(*other, *member);
+            }
+        }
+    }
+
     pub(crate) fn heal(&mut self) {
         self.cut.clear();
     }
@@ -79,26 +123,61 @@ impl Links {
         self.faults.lost_per_mille = 0;
         self.faults.duplicated_per_mille = 0;
     }
+}
 
-    /// Cuts at random: a group off from the rest in both directions, or single ways.
-    pub(crate) fn cut_at_random(&mut self, nodes: &[NodeId], rng: &mut Rng) {
-        self.heal();
-        if rng.chance(500) {
-            let group = rng.next();
-            let side = |id: &NodeId| group >> (id.0.unsigned_abs() % 64) & 1;
-            for from in nodes {
-                for to in nodes.iter().filter(|to| side(from) != side(to)) {
-                    self.cut(*from, *to);
-                }
-            }
-        } else {
-            for from in nodes {
-                for to in nodes.iter().filter(|to| from != *to) {
-                    if rng.chance(250) {
-                        self.cut(*from, *to);
-                    }
-                }
-            }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrivals(links: &mut Links, from: i32, to: i32) -> usize {
+        let mut rng = Rng::new(1);
+        let copies = links.copies(NodeId(from), NodeId(to), Instant(0), &mut rng);
+        copies.arrivals.len()
+    }
+
+    fn sound() -> Faults {
+        Faults {
+            lost_per_mille: 0,
+            duplicated_per_mille: 0,
+            ..Faults::default()
         }
+    }
+
+    #[test]
+    fn sim_020_what_is_cut_off_is_dropped_in_one_direction_or_in_both() {
+        let mut links = Links::new(sound());
+        links.cut(NodeId(1), NodeId(2));
+        assert_eq!((arrivals(&mut links, 1, 2), arrivals(&mut links, 2, 1)), (0, 1));
+        links.heal();
+        let all = [1, 2, 3].map(NodeId);
+        links.cut_off(&all[..1], &all);
+        for (from, to, through) in [(1, 2, 0), (2, 1, 0), (1, 3, 0), (3, 1, 0), (2, 3, 1), (3, 2, 1)] {
+            assert_eq!(arrivals(&mut links, from, to), through, "{from} to {to}");
+        }
+        links.recover();
+        assert_eq!(arrivals(&mut links, 1, 2), 1);
+    }
+
+    #[test]
+    fn messages_are_lost_doubled_and_overtake_each_other() {
+        let mut links = Links::new(Faults {
+            lost_per_mille: 100,
+            duplicated_per_mille: 100,
+            ..Faults::default()
+        });
+        let mut rng = Rng::new(7);
+        let (mut lost, mut doubled, mut overtakes) = (0, 0, 0);
+        for moment in 0..1000 {
+            let copies = links.copies(NodeId(1), NodeId(2), Instant(moment * 1000), &mut rng);
+            assert_eq!(copies.arrivals.is_empty(), copies.lost);
+            assert_eq!(copies.arrivals.len() == 2, copies.doubled);
+            lost += u32::from(copies.lost);
+            doubled += u32::from(copies.doubled);
+            overtakes += u32::from(copies.overtakes);
+        }
+        assert!(
+            lost > 50 && doubled > 50 && overtakes > 50,
+            "{lost} {doubled} {overtakes}"
+        );
     }
 }

@@ -1,26 +1,33 @@
 //! One node: a whole engine on a disk of its own.
 
 use super::{
-    disk::{Disk, fact, marks},
+    clients::Clients,
+    clock::Clock,
+    disk::{Disk, marks},
     outbox::Outbox,
-    recorded::{Recorded, Recorder},
+    plan::NodeTraits,
+    quorum::LISTENER,
+    recorded::{Recorded, Recorder, Tagged},
     rng::Rng,
     settings::Lie,
-    setup::formatted,
+    setup::{formatted, replica_key},
 };
-use crate::checker::Fact;
+use crate::checker::{BatchMark, Fact, OpId};
+use bytes::Bytes;
 use kraft_core::{
-    Config, Event, Instant, LogView as _, NodeId, RequestId, StateMachine, Ticket, Time, VoterSet,
+    Config, Endpoints, Instant, LogView as _, NodeId, ReconfigOutcome, ReplicaKey, RequestId, StateMachine,
+    VoterSet,
 };
 use kraft_fs::{Fault, FaultyFs, MemFs, Unsynced};
-use kraft_log::{LogOptions, LogReader, LogWriter, Preparer, StorageOp, quorum_state};
+use kraft_log::{LogOptions, LogReader, LogWriter, Preparer, quorum_state};
 use kraft_transport::{
-    Command, Engine, EngineConfig, NodeError, PeerApi, QueuedCommand, RaftError, SubmitChangeResult, Turn,
-    oneshot,
+    Command, Engine, EngineConfig, NodeError, PeerApi, QueuedCommand, RaftError, Turn, oneshot,
 };
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     path::Path,
+    time::Duration,
 };
 
 type Fs = FaultyFs<MemFs>;
@@ -28,40 +35,56 @@ type Fs = FaultyFs<MemFs>;
 /// A node, running or down.
 pub(crate) struct Node<S: StateMachine> {
     pub(crate) id: NodeId,
-    /// Whether it speaks only the versions from before KIP-853.
-    pub(crate) is_old: bool,
+    pub(crate) traits: NodeTraits,
+    pub(super) clock: Clock,
     /// After how many new bytes it writes a snapshot by itself, if not after Kafka's default.
     snapshot_new_bytes: Option<u64>,
     config: Config,
+    /// Counts the disks that it has lost.
+    incarnation: u32,
     disk: MemFs,
     checkpoint_voters: Option<VoterSet>,
+    checkpoint_records: Vec<Vec<u8>>,
     recorder: Recorder,
-    running: Option<Running<S>>,
+    pub(super) running: Option<Running<S>>,
     /// Counts the starts: what was meant for an earlier life does not reach a later one.
     pub(crate) life: u64,
-    /// The digests of records that this node appended as leader.
-    appended: BTreeMap<(kraft_core::Epoch, i64), u64>,
+    /// How long it stays down when it ends next.
+    pub(super) down: Duration,
+    /// Until when it stands still.
+    pub(super) paused: Option<Instant>,
+    /// Until when its disk is slow, and how long a round then takes.
+    pub(super) slow: Option<(Instant, Duration)>,
+    shown: Shown,
+}
+
+/// What was told of a node last. A fact is told when it is another one.
+#[derive(Default)]
+struct Shown {
+    state: Option<Fact>,
+    log_start: Option<Fact>,
+    voters: VoterSet,
 }
 
 /// What exists while a node is up.
-struct Running<S: StateMachine> {
-    engine: Engine<Recorded<S>, Disk, Outbox>,
-    fs: Fs,
-    writer: LogWriter<Fs>,
-    preparer: Preparer<Fs>,
-    reader: LogReader<Fs>,
+pub(super) struct Running<S: StateMachine> {
+    pub(super) engine: Engine<Recorded<S>, Disk, Outbox>,
+    pub(super) fs: Fs,
+    pub(super) writer: LogWriter<Fs>,
+    pub(super) preparer: Preparer<Fs>,
+    pub(super) reader: LogReader<Fs>,
     inbox: VecDeque<QueuedCommand<Recorded<S>>>,
     served: Vec<Served>,
-    clients: Vec<oneshot::Receiver<Result<SubmitChangeResult, RaftError>>>,
-    round_due: bool,
+    pub(super) clients: Clients,
+    pub(super) round_due: bool,
     wake_at: Option<Instant>,
     /// Whether the node is expected to end: it was asked to, or its disk was told to fail.
-    ending: bool,
+    pub(super) ending: bool,
 }
 
 /// A request of a peer that has not been answered.
 pub(crate) struct Served {
-    pub(crate) reply: oneshot::Receiver<bytes::Bytes>,
+    pub(crate) reply: oneshot::Receiver<Bytes>,
     pub(crate) asker: Asker,
 }
 
@@ -73,13 +96,15 @@ pub(crate) struct Asker {
     pub(crate) request: RequestId,
     pub(crate) api: PeerApi,
     pub(crate) version: i16,
+    /// Whether it asks for a vote, and not only whether it would get one.
+    pub(crate) campaigns: bool,
 }
 
 /// What a turn leaves to the simulation.
 pub(crate) struct Aftermath {
     pub(crate) turn: Turn,
     /// Answers to peers, in order; `None` where the connection is closed instead.
-    pub(crate) answers: Vec<(Asker, Option<bytes::Bytes>)>,
+    pub(crate) answers: Vec<(Asker, Option<Bytes>)>,
     pub(crate) facts: Vec<Fact>,
 }
 
@@ -87,24 +112,57 @@ const DIR: &str = "/kraft/__cluster_metadata-0";
 
 impl<S: StateMachine> Node<S> {
     /// A node that is down, on a formatted disk; `checkpoint_voters` are those of the bootstrap checkpoint, if it names any.
-    pub(crate) fn new(id: NodeId, config: Config, checkpoint_voters: Option<VoterSet>, is_old: bool) -> Self {
+    pub(crate) fn new(config: Config, checkpoint_voters: Option<VoterSet>, traits: NodeTraits) -> Self {
+        let shown = Shown {
+            voters: checkpoint_voters.clone().unwrap_or_default(),
+            ..Shown::default()
+        };
         Self {
-            id,
+            id: config.local.id,
+            clock: Clock::new(traits.clock_ppm),
+            traits,
             config,
+            incarnation: 0,
             disk: formatted(checkpoint_voters.as_ref(), &[]),
             checkpoint_voters,
-            is_old,
+            checkpoint_records: Vec::new(),
             snapshot_new_bytes: None,
             recorder: Recorder::default(),
             running: None,
             life: 0,
-            appended: BTreeMap::new(),
+            down: Duration::ZERO,
+            paused: None,
+            slow: None,
+            shown,
         }
     }
 
     /// Formats the disk anew, with records in the bootstrap checkpoint.
     pub(crate) fn format(&mut self, records: &[Vec<u8>]) {
+        self.checkpoint_records = records.to_vec();
         self.disk = formatted(self.checkpoint_voters.as_ref(), records);
+    }
+
+    /// Puts an empty disk in the place of the one it has. It is formatted as that of a node that joins: it names no voters.
+    pub(super) fn lose_disk(&mut self) -> Fact {
+        let former = self.config.local;
+        self.incarnation += 1;
+        self.config.local = replica_key(self.id, self.incarnation);
+        self.disk = formatted(None, &self.checkpoint_records);
+        Fact::Wiped {
+            node: self.id,
+            former,
+            key: self.config.local,
+        }
+    }
+
+    /// Has the node listen on another port from its next start on.
+    pub(super) fn move_away(&mut self) {
+        if let Some(endpoint) = self.config.listeners.of(LISTENER) {
+            let mut endpoint = endpoint.clone();
+            endpoint.port = endpoint.port.wrapping_add(1);
+            self.config.listeners = Endpoints::single(LISTENER, endpoint);
+        }
     }
 
     /// Has the node write a snapshot by itself after so many bytes of new batches, from its next start on.
@@ -116,8 +174,23 @@ impl<S: StateMachine> Node<S> {
         self.running.is_some()
     }
 
+    /// The replica that this node is now.
+    pub(crate) fn key(&self) -> ReplicaKey {
+        self.config.local
+    }
+
+    /// Where it listens.
+    pub(crate) fn endpoints(&self) -> &Endpoints {
+        &self.config.listeners
+    }
+
+    /// The voters that it goes by, or went by when it was up last, or will go by.
+    pub(crate) fn voters(&self) -> &VoterSet {
+        &self.shown.voters
+    }
+
     /// Starts the node on what its disk holds. Returns what is now in its log.
-    pub(crate) fn start(&mut self, machine: S, now: Time) -> Result<Fact, String> {
+    pub(crate) fn start(&mut self, machine: S, now: Instant) -> Result<Vec<Fact>, String> {
         self.life += 1;
         let fs = Fs::new(self.disk.clone());
         // Small segments, so that runs roll; little memory, so that followers are served from the disk.
@@ -136,8 +209,22 @@ impl<S: StateMachine> Node<S> {
         if let Some(bytes) = self.snapshot_new_bytes {
             config.snapshot_max_new_bytes = bytes;
         }
+        let mut facts = vec![Fact::Log {
+            node: self.id,
+            start,
+            truncated_to: i64::MIN,
+            appended: whole_log(&opened.reader, start, end)?,
+        }];
+        if let Some(election) = &opened.recovered.election {
+            facts.push(Fact::Stored {
+                node: self.id,
+                epoch: election.epoch,
+                leader: election.leader,
+                voted: election.voted,
+            });
+        }
         self.recorder = Recorder::default();
-        self.appended.clear();
+        self.shown = Shown::default();
         let machine = Recorded::new(machine, self.recorder.clone());
         let engine = Engine::open(
             config,
@@ -146,10 +233,9 @@ impl<S: StateMachine> Node<S> {
             machine,
             Disk::default(),
             Outbox::default(),
-            now,
+            self.clock.shows(now),
         )
         .map_err(|error| error.to_string())?;
-        let appended = whole_log(&opened.reader, start, end)?;
         self.running = Some(Running {
             engine,
             fs,
@@ -158,27 +244,24 @@ impl<S: StateMachine> Node<S> {
             reader: opened.reader,
             inbox: VecDeque::new(),
             served: Vec::new(),
-            clients: Vec::new(),
+            clients: Clients::default(),
             round_due: false,
             wake_at: None,
             ending: false,
         });
-        Ok(Fact::Log {
-            node: self.id,
-            start,
-            truncated_to: i64::MIN,
-            appended,
-        })
+        Ok(facts)
     }
 
-    /// Ends the node in the middle of whatever it was doing. Its disk keeps what a crash may leave.
-    pub(crate) fn crash(&mut self, rng: &mut Rng, lie: Option<Lie>) {
+    /// Ends the node in the middle of whatever it was doing. Its disk keeps what a crash may leave. Returns whether a round of
+    /// writing was cut short.
+    pub(crate) fn crash(&mut self, rng: &mut Rng, lie: Option<Lie>) -> bool {
+        self.paused = None;
         let Some(mut running) = self.running.take() else {
-            return;
+            return false;
         };
         let queue = &mut running.engine.storage_mut().queue;
-        if !queue.is_empty() && rng.chance(700) {
-            // The crash comes in the middle of a round.
+        let torn = !queue.is_empty() && rng.chance(700);
+        if torn {
             running.fs.arm(rng.below(8), Fault::Io);
             let mut round = std::mem::take(queue);
             drop(running.writer.run_round(&mut round));
@@ -192,6 +275,7 @@ impl<S: StateMachine> Node<S> {
         if lie == Some(Lie::ElectionForgotten) {
             self.forget_election(rng);
         }
+        torn
     }
 
     /// Asks the node to end gracefully.
@@ -202,25 +286,18 @@ impl<S: StateMachine> Node<S> {
         self.enqueue(Command::Shutdown, now);
     }
 
-    /// Lets the disk fail at one of its next calls.
-    pub(crate) fn break_disk(&mut self, rng: &mut Rng) {
-        let kinds = Fault::ALL.len() as u64;
-        let fault = Fault::ALL[usize::try_from(rng.below(kinds)).expect("few kinds")];
-        self.fail_disk_after(rng.below(12), fault);
+    /// Lets the disk fail at the call behind the next `after` ones.
+    pub(crate) fn break_disk(&mut self, after: u64, fault: Fault) {
+        if let Some(running) = &mut self.running {
+            running.ending = true;
+            running.fs.arm(after, fault);
+        }
     }
 
     /// Whether a failure of the disk is still to come.
     #[cfg(test)]
     pub(crate) fn disk_will_fail(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.fs.is_armed())
-    }
-
-    /// Lets the disk fail behind the next `calls` calls.
-    pub(crate) fn fail_disk_after(&mut self, calls: u64, fault: Fault) {
-        if let Some(running) = &mut self.running {
-            running.ending = true;
-            running.fs.arm(calls, fault);
-        }
     }
 
     /// The node has ended. Returns whether that was to be expected.
@@ -256,11 +333,9 @@ impl<S: StateMachine> Node<S> {
 
     /// Queues a command for the next turn.
     pub(crate) fn enqueue(&mut self, command: Command<Recorded<S>>, now: Instant) {
+        let enqueued_at = self.clock.monotonic(now);
         if let Some(running) = &mut self.running {
-            running.inbox.push_back(QueuedCommand {
-                command,
-                enqueued_at: now,
-            });
+            running.inbox.push_back(QueuedCommand { command, enqueued_at });
         }
     }
 
@@ -270,15 +345,15 @@ impl<S: StateMachine> Node<S> {
         }
     }
 
-    /// Proposes a record. Returns whether there is a node to propose to.
-    pub(crate) fn propose(&mut self, records: Vec<S::Record>, now: Instant) -> bool {
+    /// Proposes records. Returns whether there is a node to propose to.
+    pub(crate) fn propose(&mut self, op: OpId, records: Vec<S::Record>, now: Instant) -> bool {
         let (reply, outcome) = oneshot::channel();
         let Some(running) = &mut self.running else {
             return false;
         };
-        running.clients.push(outcome);
+        running.clients.write(op, outcome);
         let command = Command::SubmitChange {
-            records,
+            records: records.into_iter().map(|record| Tagged { op, record }).collect(),
             expected_image: None,
             reply,
         };
@@ -286,71 +361,120 @@ impl<S: StateMachine> Node<S> {
         true
     }
 
+    /// Reads committed batches from somewhere in the log.
+    pub(super) fn read(&mut self, draw: u64, now: Instant) {
+        let Some(running) = &mut self.running else { return };
+        let (reply, slice) = oneshot::channel();
+        running.clients.read(slice);
+        let log = running.engine.log();
+        let length = u64::try_from(log.end().last_offset - log.start()).unwrap_or(0);
+        let skipped = i64::try_from(draw % (length + 1)).expect("logs are short");
+        let command = Command::MetadataFetch {
+            fetch_offset: log.start() + skipped,
+            max_size: 2048,
+            replica: None,
+            reply,
+        };
+        self.enqueue(command, now);
+    }
+
+    /// A client reads what is applied, once everything is that was committed by now.
+    pub(super) fn read_newest(&mut self, op: OpId, now: Instant) {
+        let (reply, outcome) = oneshot::channel();
+        if let Some(running) = &mut self.running {
+            running.clients.read_newest(op, outcome);
+        }
+        self.enqueue(Command::ReadBarrier { reply }, now);
+    }
+
+    /// What the state machine holds, if it is in a state that can be told.
+    pub(super) fn image(&self) -> Option<Fact> {
+        let running = self.running.as_ref()?;
+        let mut hasher = DefaultHasher::new();
+        for value in running.engine.machine().inner().snapshot()? {
+            value.hash(&mut hasher);
+        }
+        Some(Fact::Image {
+            node: self.id,
+            applied: running.engine.watch().borrow().applied,
+            digest: hasher.finish(),
+        })
+    }
+
+    /// An operator waits for a change of the voters.
+    pub(super) fn await_change(
+        &mut self,
+        op: OpId,
+        outcome: oneshot::Receiver<Result<ReconfigOutcome, RaftError>>,
+    ) {
+        if let Some(running) = &mut self.running {
+            running.clients.reconfigure(op, outcome);
+        }
+    }
+
+    /// An operator waits for the answer to UpdateFeatures.
+    pub(super) fn await_upgrade(&mut self, op: OpId, outcome: oneshot::Receiver<Bytes>) {
+        if let Some(running) = &mut self.running {
+            running.clients.upgrade(op, outcome);
+        }
+    }
+
     /// Takes one turn of the engine and looks at what came of it.
-    pub(crate) fn turn(&mut self, now: Time) -> Option<Aftermath> {
+    pub(crate) fn turn(&mut self, now: Instant) -> Option<Aftermath> {
+        let time = self.clock.shows(now);
         let running = self.running.as_mut()?;
-        let turn = running.engine.turn(&mut running.inbox, now);
+        let turn = running.engine.turn(&mut running.inbox, time);
         running.engine.replica().check_invariants(running.engine.log());
         let answers = running.answers();
         let mut facts = Vec::new();
-        let seen = self.recorder.take();
-        self.appended.extend(
-            seen.appended
-                .into_iter()
-                .map(|(epoch, offset, digest)| ((epoch, offset), digest)),
-        );
-        facts.extend(seen.loaded.into_iter().map(|(snapshot, digest)| Fact::Loaded {
-            node: self.id,
-            snapshot,
-            digest,
-        }));
-        facts.extend(seen.applied.into_iter().map(|(batch, records)| Fact::Applied {
-            node: self.id,
-            batch,
-            records,
-        }));
-        facts.extend(self.acknowledgements());
-        facts.push(self.state()?);
+        for note in self.recorder.take() {
+            facts.extend(running.clients.fact(self.id, note));
+        }
+        let applied = running.engine.watch().borrow().applied;
+        running
+            .clients
+            .told(self.id, applied, turn.ended.is_some(), &mut facts);
+        self.look(&mut facts);
         Some(Aftermath { turn, answers, facts })
     }
 
-    fn state(&self) -> Option<Fact> {
-        let replica = self.running.as_ref()?.engine.replica();
-        Some(Fact::State {
-            node: self.id,
+    /// Tells what has changed.
+    fn look(&mut self, facts: &mut Vec<Fact>) {
+        let Some(running) = &self.running else { return };
+        let (replica, log) = (running.engine.replica(), running.engine.log());
+        let node = self.id;
+        if *replica.voters() != self.shown.voters {
+            self.shown.voters = replica.voters().clone();
+            facts.push(Fact::Voters {
+                node,
+                voters: self.shown.voters.iter().map(|voter| voter.key).collect(),
+            });
+        }
+        let state = Fact::State {
+            node,
             role: replica.role(),
             epoch: replica.epoch(),
             leader: replica.leader(),
             high_watermark: replica.high_watermark(),
-        })
-    }
-
-    fn acknowledgements(&mut self) -> Vec<Fact> {
-        let Some(running) = &mut self.running else {
-            return Vec::new();
         };
-        let mut facts = Vec::new();
-        running.clients.retain_mut(|client| match client.try_recv() {
-            Ok(Ok(result)) => {
-                let offsets = result.base_offset..=result.last_offset;
-                let digests = offsets.map(|offset| self.appended.get(&(result.epoch, offset)).copied());
-                facts.push(Fact::Acknowledged {
-                    base: result.base_offset,
-                    records: digests.map(Option::unwrap_or_default).collect(),
-                });
-                false
-            }
-            Ok(Err(error)) => {
-                facts.push(Fact::Refused {
-                    node: self.id,
-                    reason: error.to_string(),
-                });
-                false
-            }
-            Err(oneshot::error::TryRecvError::Closed) => false,
-            Err(oneshot::error::TryRecvError::Empty) => true,
-        });
-        facts
+        if self.shown.state.as_ref() != Some(&state) {
+            self.shown.state = Some(state.clone());
+            facts.push(state);
+        }
+        let (start, snapshot) = (log.start(), log.earliest_snapshot());
+        let log_start = Fact::LogStart {
+            node,
+            start,
+            snapshot,
+            fits: snapshot.is_none_or(|id| {
+                let end = log.end_for_epoch(id.epoch);
+                id.end_offset == start || (end.epoch == id.epoch && end.offset >= id.end_offset)
+            }),
+        };
+        if self.shown.log_start.as_ref() != Some(&log_start) {
+            self.shown.log_start = Some(log_start.clone());
+            facts.push(log_start);
+        }
     }
 
     /// What the engine wants to send.
@@ -361,107 +485,17 @@ impl<S: StateMachine> Node<S> {
             .unwrap_or_default()
     }
 
-    /// Whether the log thread has work and no round is on its way; from now on one is.
-    pub(crate) fn wants_round(&mut self) -> bool {
-        let Some(running) = &mut self.running else {
-            return false;
-        };
-        let wants = !running.round_due && !running.engine.storage_mut().queue.is_empty();
-        running.round_due |= wants;
-        wants
-    }
-
-    /// One round of the log thread, over as much of the queue as chance shows it.
-    pub(crate) fn round(&mut self, rng: &mut Rng, now: Instant) -> Result<Vec<Fact>, String> {
-        let Some(running) = &mut self.running else {
-            return Ok(Vec::new());
-        };
-        running.round_due = false;
-        let queue = &mut running.engine.storage_mut().queue;
-        let seen = usize::try_from(rng.between(1, queue.len() as u64)).expect("a queue fits in memory");
-        let mut round: VecDeque<(Ticket, StorageOp)> = queue.drain(..seen.min(queue.len())).collect();
-        let start = running.engine.log().start();
-        let ops: Vec<_> = round.iter().cloned().collect();
-        let done = match running.writer.run_round(&mut round) {
-            Ok(done) if done.rejected.is_some() => {
-                return Err("a snapshot that was fetched whole has failed its checks".to_owned());
-            }
-            Ok(done) => done,
-            Err(error) if running.ending => {
-                let reason = error.to_string();
-                self.enqueue(Command::StorageFailed { reason }, now);
-                return Ok(Vec::new());
-            }
-            Err(error) => return Err(error.to_string()),
-        };
-        // Without blocks made ready the log goes on; a failure here is the disk's that is about to end the node.
-        while running.preparer.step().is_ok_and(|more| more) {}
-        for left in round.into_iter().rev() {
-            running.engine.storage_mut().queue.push_front(left);
-        }
-        if let Some(cleaned) = done.cleaned {
-            self.enqueue(Command::LogCleaned(cleaned), now);
-        }
-        let done = done.up_to;
-        self.enqueue(Command::Event(Event::Durable { up_to: done }), now);
-        let done_ops = ops.iter().filter(|(ticket, _)| *ticket <= done);
-        Ok(done_ops.filter_map(|(_, op)| fact(self.id, start, op)).collect())
-    }
-
-    /// Reports what is queued as durable although it is not.
-    pub(crate) fn claim_durable(&mut self, now: Instant) -> bool {
-        let Some(running) = &mut self.running else {
-            return false;
-        };
-        let queue = &mut running.engine.storage_mut().queue;
-        let Some((newest, _)) = queue.back() else {
-            return false;
-        };
-        let up_to = *newest;
-        self.enqueue(Command::Event(Event::Durable { up_to }), now);
-        true
-    }
-
-    /// Does the reads and writes of the other threads.
-    pub(crate) fn background(&mut self, now: Instant) -> bool {
-        let Some(running) = &mut self.running else {
-            return false;
-        };
-        let storage = running.engine.storage_mut();
-        let reads = std::mem::take(&mut storage.reads);
-        let jobs = std::mem::take(&mut storage.snapshots);
-        let busy = !reads.is_empty() || !jobs.is_empty();
-        let reader = running.reader.clone();
-        for (read, request) in reads {
-            let outcome = kraft_transport::storage::perform_read(&reader, request);
-            self.enqueue(Command::ReadDone { read, outcome }, now);
-        }
-        for job in jobs {
-            let snapshot = job.snapshot;
-            let outcome = kraft_transport::storage::perform_snapshot(&reader, job);
-            self.enqueue(Command::SnapshotWritten { snapshot, outcome }, now);
-        }
-        busy
-    }
-
-    pub(crate) fn has_background_work(&mut self) -> bool {
-        self.running.as_mut().is_some_and(|running| {
-            let storage = running.engine.storage_mut();
-            !storage.reads.is_empty() || !storage.snapshots.is_empty()
-        })
-    }
-
-    /// Whether a wake-up at this moment has to be entered: none is, at or before it, that is still to come.
-    pub(crate) fn wake_earlier(&mut self, at: Instant, now: Instant) -> bool {
-        let Some(running) = &mut self.running else {
-            return false;
-        };
+    /// The moment at which a wake-up has to be entered so that the node's clock shows `at`: none if one is on its way, at or
+    /// before it, that is still to come.
+    pub(crate) fn wake_earlier(&mut self, at: Instant, now: Instant) -> Option<Instant> {
+        let at = self.clock.when(at).max(now);
+        let running = self.running.as_mut()?;
         let known = running.wake_at.filter(|known| *known > now);
         if known.is_some_and(|known| known <= at) {
-            return false;
+            return None;
         }
         running.wake_at = Some(at);
-        true
+        Some(at)
     }
 
     pub(crate) fn leads(&self) -> bool {
@@ -470,7 +504,7 @@ impl<S: StateMachine> Node<S> {
             .is_some_and(|running| running.engine.replica().role() == kraft_core::RoleName::Leader)
     }
 
-    /// Whether somebody waits for the outcome of a proposal.
+    /// Whether somebody waits for an answer.
     pub(crate) fn has_clients(&self) -> bool {
         self.running
             .as_ref()
@@ -499,7 +533,7 @@ impl<S: StateMachine> Node<S> {
 }
 
 impl<S: StateMachine> Running<S> {
-    fn answers(&mut self) -> Vec<(Asker, Option<bytes::Bytes>)> {
+    fn answers(&mut self) -> Vec<(Asker, Option<Bytes>)> {
         let mut answers = Vec::new();
         self.served.retain_mut(|served| match served.reply.try_recv() {
             Ok(body) => {
@@ -516,7 +550,7 @@ impl<S: StateMachine> Running<S> {
     }
 }
 
-fn whole_log(reader: &LogReader<Fs>, start: i64, end: i64) -> Result<Vec<crate::checker::BatchMark>, String> {
+fn whole_log(reader: &LogReader<Fs>, start: i64, end: i64) -> Result<Vec<BatchMark>, String> {
     let mut batches = Vec::new();
     let mut next = start;
     while next < end {

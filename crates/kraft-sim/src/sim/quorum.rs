@@ -5,16 +5,16 @@ use super::{
     journal::Journal,
     network::Links,
     node::{Asker, Node},
-    report::{Counts, Failure},
+    plan::{Plan, Step, World},
+    report::{Count, Counts, Failure},
     rng::Rng,
     settings::{Lie, Settings},
     setup::{config, voter},
 };
-use crate::checker::{self, Checker, Fact, Violation};
+use crate::checker::{self, Checker, Fact, Fate, OpId, Violation};
 use bytes::Bytes;
 use kraft_core::{
-    Endpoint, Event, Instant, NodeId, PeerRequest, ReplicaKey, RequestFault, RoleName, StateMachine, Time,
-    VoterSet,
+    Endpoint, Event, Instant, NodeId, PeerRequest, ReplicaKey, RequestFault, RoleName, StateMachine, VoterSet,
 };
 use kraft_transport::{Command, NodeError, PeerResponse};
 use std::time::Duration;
@@ -23,19 +23,24 @@ pub(super) const LISTENER: &str = "CONTROLLER";
 
 /// A quorum in virtual time.
 pub struct Simulation<S: StateMachine> {
-    pub(super) seed: u64,
-    pub(super) settings: Settings,
+    pub(super) world: World,
+    /// What is still to be done, in the order of time.
+    steps: std::vec::IntoIter<Step>,
     pub(super) rng: Rng,
     pub(super) now: Instant,
     pub(super) agenda: Agenda<Happening>,
     pub(super) nodes: Vec<Node<S>>,
     pub(super) links: Links,
-    pub(super) checkers: Vec<Box<dyn Checker>>,
+    checkers: Vec<Box<dyn Checker>>,
     pub(super) counts: Counts,
-    pub(super) machine: Box<dyn Fn() -> S>,
-    pub(super) record: Box<dyn Fn(u64) -> S::Record>,
-    pub(super) proposed: u64,
-    pub(super) led: Vec<Option<kraft_core::Epoch>>,
+    machine: Box<dyn Fn() -> S>,
+    record: Box<dyn Fn(u64) -> S::Record>,
+    proposed: u64,
+    ops: u64,
+    /// The epoch in which each node was last seen to lead, and the voters that it then went by.
+    led: Vec<Option<(kraft_core::Epoch, VoterSet)>>,
+    /// Replicas that lost disk or address, and when: for a while a wish to make them voters may still be under way.
+    pub(super) weakened: Vec<(Instant, ReplicaKey)>,
     phase: Phase,
     pub(super) witness: Option<Witness>,
 }
@@ -43,7 +48,7 @@ pub struct Simulation<S: StateMachine> {
 /// The parts of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// Nodes crash, the network is cut and loses messages.
+    /// The plan is carried out; the network is cut and loses messages.
     Trouble,
     /// Nothing goes wrong any more, and clients go on.
     Calm,
@@ -75,6 +80,8 @@ pub enum Sight<'a> {
         /// How.
         how: &'a Result<(), NodeError>,
     },
+    /// Something is done, in the words of a plan.
+    Step(&'a str),
 }
 
 /// Something that happens at a moment.
@@ -111,12 +118,17 @@ pub(super) enum Happening {
         node: usize,
         life: u64,
     },
-    Crash,
     Start {
         node: usize,
     },
-    Partition,
-    Snapshot,
+    /// A node that stood still goes on.
+    Resume {
+        node: usize,
+        life: u64,
+    },
+    /// The next step of the plan.
+    Step(Step),
+    /// A client proposes, after the plan is done.
     Propose,
 }
 
@@ -125,6 +137,12 @@ impl Simulation<Journal> {
     #[must_use]
     pub fn of_journals(seed: u64, settings: Settings) -> Self {
         Self::new(seed, settings, Journal::default, |number| number)
+    }
+
+    /// The same, as a plan says.
+    #[must_use]
+    pub fn of_planned_journals(plan: Plan) -> Self {
+        Self::of_plan(plan, Journal::default, |number| number)
     }
 }
 
@@ -139,27 +157,38 @@ impl<S: StateMachine> Simulation<S> {
         machine: impl Fn() -> S + 'static,
         record: impl Fn(u64) -> S::Record + 'static,
     ) -> Self {
-        let mut rng = Rng::new(seed);
-        let ids: Vec<NodeId> = (1..=settings.voters + settings.observers)
-            .map(|id| NodeId(id.cast_signed()))
-            .collect();
-        let dynamic = settings.dynamic_voters.unwrap_or_else(|| rng.chance(500));
-        let (voting, _) = ids.split_at(settings.voters as usize);
-        let voters: VoterSet = voting.iter().map(|id| voter(*id, dynamic)).collect();
-        let nodes: Vec<Node<S>> = ids
-            .iter()
-            .map(|id| {
-                let config = config(*id, &voters, dynamic, rng.next());
-                let is_old = !dynamic && settings.old_per_mille > 0 && rng.chance(settings.old_per_mille);
-                let mut node = Node::new(*id, config, dynamic.then(|| voters.clone()), is_old);
-                node.snapshot_after(settings.snapshot_new_bytes);
+        Self::of_plan(Plan::draw(seed, &settings), machine, record)
+    }
+
+    /// The same, as a plan says.
+    ///
+    /// # Panics
+    /// If a disk in memory cannot be formatted.
+    pub fn of_plan(
+        plan: Plan,
+        machine: impl Fn() -> S + 'static,
+        record: impl Fn(u64) -> S::Record + 'static,
+    ) -> Self {
+        let Plan { world, steps } = plan;
+        let mut rng = Rng::new(world.seed);
+        let dynamic = world.kraft_version > 0;
+        let voting = || world.ids().take(world.voters as usize);
+        let voters: VoterSet = voting().map(|id| voter(id, dynamic)).collect();
+        let nodes: Vec<Node<S>> = world
+            .ids()
+            .zip(&world.nodes)
+            .map(|(id, traits)| {
+                let config = config(id, &voters, dynamic, traits.auto_join, rng.next());
+                let votes = dynamic && voters.get(id).is_some();
+                let mut node = Node::new(config, votes.then(|| voters.clone()), *traits);
+                node.snapshot_after(world.snapshot_new_bytes);
                 node
             })
             .collect();
         Self {
-            seed,
-            links: Links::new(settings.network.clone()),
-            settings,
+            links: Links::new(world.network.clone()),
+            world,
+            steps: steps.into_iter(),
             rng,
             now: Instant(0),
             agenda: Agenda::new(),
@@ -170,6 +199,8 @@ impl<S: StateMachine> Simulation<S> {
             machine: Box::new(machine),
             record: Box::new(record),
             proposed: 0,
+            ops: 0,
+            weakened: Vec::new(),
             phase: Phase::Trouble,
             witness: None,
         }
@@ -224,43 +255,6 @@ impl<S: StateMachine> Simulation<S> {
         &mut self.links
     }
 
-    /// Ends a node without warning, for good until it is started.
-    pub(crate) fn kill(&mut self, node: usize) -> Result<(), Violation> {
-        self.nodes[node].crash(&mut self.rng, None);
-        let id = self.nodes[node].id;
-        self.observe(&Fact::Crashed { node: id })
-    }
-
-    /// Asks a node to end gracefully.
-    pub(crate) fn stop(&mut self, node: usize) -> Result<(), Violation> {
-        self.nodes[node].stop(self.now);
-        self.turn(node)
-    }
-
-    /// Has a node write a snapshot.
-    pub(crate) fn snapshot(&mut self, node: usize) -> Result<(), Violation> {
-        self.nodes[node].snapshot(self.now);
-        self.turn(node)
-    }
-
-    /// Lets the disk of a node fail behind so many calls.
-    #[cfg(test)]
-    pub(crate) fn fail_disk_after(&mut self, node: usize, calls: u64, fault: kraft_fs::Fault) {
-        self.nodes[node].fail_disk_after(calls, fault);
-    }
-
-    /// What the checkers can only say at the end.
-    pub(crate) fn finish_checks(&self) -> Result<(), Violation> {
-        self.checkers.iter().try_for_each(|checker| checker.finish())
-    }
-
-    /// Proposes a record at a node.
-    pub(crate) fn propose_at(&mut self, node: usize) -> Result<(), Violation> {
-        let record = self.next_record();
-        self.nodes[node].propose(vec![record], self.now);
-        self.turn(node)
-    }
-
     /// Runs to the end.
     ///
     /// # Errors
@@ -270,40 +264,61 @@ impl<S: StateMachine> Simulation<S> {
         match outcome {
             Ok(()) => Ok(self.counts),
             Err(violation) => Err(Failure {
-                seed: self.seed,
+                seed: self.world.seed,
                 at_ms: self.now.0 / 1000,
                 violation,
             }),
         }
     }
 
+    /// What the checkers can only say at the end.
+    pub(crate) fn finish_checks(&self) -> Result<(), Violation> {
+        self.checkers.iter().try_for_each(|checker| checker.finish())
+    }
+
     fn play(&mut self) -> Result<(), Violation> {
         for node in 0..self.nodes.len() {
-            if self.rng.chance(self.settings.late_per_mille) {
-                self.plan(Some(self.settings.duration / 3), Happening::Start { node });
-            } else {
+            let start = self.nodes[node].traits.start;
+            if start.is_zero() {
                 self.start(node)?;
+            } else {
+                self.agenda
+                    .enter(self.now.after(start), Happening::Start { node });
             }
         }
-        self.plan(self.settings.snapshot_every, Happening::Snapshot);
-        self.plan(self.settings.crash_every, Happening::Crash);
-        self.plan(self.settings.partition_every, Happening::Partition);
-        self.plan(Some(self.settings.propose_every), Happening::Propose);
-        let trouble = Instant(0).after(self.settings.duration);
+        self.enter_step();
+        let trouble = Instant(0).after(self.world.duration);
         self.play_until(trouble, |_| false)?;
         self.calm_down()?;
-        let wanted = self.counts.commits + 3;
-        let settled = trouble.after(self.settings.settle);
-        self.play_until(settled, |simulation| simulation.counts.commits >= wanted)?;
+        let wanted = self.counts.of(Count::Commits) + 3;
+        let settled = trouble.after(self.world.settle);
+        self.play_until(settled, |simulation| {
+            simulation.counts.of(Count::Commits) >= wanted
+        })?;
         self.phase = Phase::Silence;
-        self.play_until(settled, Self::all_agree)?;
-        if self.counts.commits < wanted || !self.all_agree() {
-            let seconds = self.settings.settle.as_secs();
-            let detail =
-                format!("{seconds} s after the network has healed the quorum has not committed on all nodes");
+        self.play_until(settled, Self::has_settled)?;
+        if self.counts.of(Count::Commits) < wanted || !self.has_settled() {
+            let seconds = self.world.settle.as_secs();
+            let detail = format!(
+                "{seconds} s after the network has healed the quorum has not committed on all nodes and answered everybody"
+            );
             return Err(violation("progress", detail));
         }
+        let images: Vec<Fact> = self.nodes.iter().filter_map(Node::image).collect();
+        images.iter().try_for_each(|image| self.observe(image))?;
         self.finish_checks()
+    }
+
+    /// Whether the plan is done, and nothing goes wrong any more.
+    pub(super) fn is_calm(&self) -> bool {
+        self.phase != Phase::Trouble
+    }
+
+    fn enter_step(&mut self) {
+        if let Some(step) = self.steps.next() {
+            let at = Instant(0).after(step.at);
+            self.agenda.enter(at, Happening::Step(step));
+        }
     }
 
     fn play_until(&mut self, end: Instant, done: impl Fn(&Self) -> bool) -> Result<(), Violation> {
@@ -317,22 +332,31 @@ impl<S: StateMachine> Simulation<S> {
                 return Ok(());
             }
             self.now = self.now.max(at);
-            self.counts.events += 1;
             self.happen(happening)?;
         }
         Ok(())
     }
 
-    /// The network recovers, and everybody is started.
+    /// The network and the disks recover, and everybody is started.
     fn calm_down(&mut self) -> Result<(), Violation> {
         self.phase = Phase::Calm;
         self.links.recover();
+        self.agenda.enter(self.now, Happening::Propose);
         for node in 0..self.nodes.len() {
+            self.nodes[node].slow = None;
+            if self.nodes[node].paused.take().is_some() {
+                self.turn(node)?;
+            }
             if !self.nodes[node].is_up() {
                 self.start(node)?;
             }
         }
         Ok(())
+    }
+
+    /// Whether all nodes that are up know the same high watermark, and nobody waits for an answer.
+    fn has_settled(&self) -> bool {
+        self.all_agree() && !self.nodes.iter().any(Node::has_clients)
     }
 
     /// Whether all nodes that are up know the same high watermark.
@@ -341,23 +365,6 @@ impl<S: StateMachine> Simulation<S> {
         let mut marks = up.map(Node::high_watermark);
         let first = marks.next().flatten();
         first.is_some() && marks.all(|mark| mark == first)
-    }
-
-    /// Enters a recurring happening at a random moment around its mean distance.
-    fn plan(&mut self, every: Option<Duration>, happening: Happening) {
-        if let Some(every) = every {
-            let mean = u64::try_from(every.as_micros()).unwrap_or(u64::MAX);
-            let wait = self.rng.between(1, mean.saturating_mul(2));
-            self.agenda
-                .enter(self.now.after(Duration::from_micros(wait)), happening);
-        }
-    }
-
-    pub(super) fn time(&self) -> Time {
-        Time {
-            mono: self.now,
-            wall_ms: i64::try_from(self.now.0 / 1000).expect("runs are short"),
-        }
     }
 
     fn happen(&mut self, happening: Happening) -> Result<(), Violation> {
@@ -389,13 +396,7 @@ impl<S: StateMachine> Simulation<S> {
                 Ok(())
             }
             Happening::Round { node, life } => self.round(node, life),
-            Happening::Background { node, life } => {
-                if self.nodes[node].life == life && self.nodes[node].background(self.now) {
-                    self.turn(node)?;
-                }
-                Ok(())
-            }
-            Happening::Crash => self.crash(),
+            Happening::Background { node, life } => self.background(node, life),
             Happening::Start { node } => {
                 if self.nodes[node].is_up() {
                     Ok(())
@@ -403,25 +404,28 @@ impl<S: StateMachine> Simulation<S> {
                     self.start(node)
                 }
             }
-            Happening::Partition => {
-                if self.phase == Phase::Trouble {
-                    if self.rng.chance(400) {
-                        self.links.heal();
-                    } else {
-                        let ids: Vec<_> = self.nodes.iter().map(|node| node.id).collect();
-                        self.links.cut_at_random(&ids, &mut self.rng);
-                        self.counts.partitions += 1;
-                    }
-                    self.plan(self.settings.partition_every, Happening::Partition);
+            Happening::Resume { node, life } => {
+                let due = self.nodes[node].paused.is_some_and(|until| until <= self.now);
+                if self.nodes[node].life == life && due {
+                    self.nodes[node].paused = None;
+                    self.turn(node)?;
                 }
                 Ok(())
             }
-            Happening::Propose => self.propose(),
-            Happening::Snapshot => {
-                let node = self.any_node();
-                self.nodes[node].snapshot(self.now);
-                self.plan(self.settings.snapshot_every, Happening::Snapshot);
-                self.turn(node)
+            Happening::Step(step) => {
+                self.enter_step();
+                if let Some(witness) = &mut self.witness {
+                    witness(self.now, Sight::Step(&step.op.to_string()));
+                }
+                self.perform(step.op)
+            }
+            Happening::Propose => {
+                if self.phase == Phase::Silence {
+                    return Ok(());
+                }
+                self.agenda
+                    .enter(self.now.after(self.world.propose_every), Happening::Propose);
+                self.propose(None, 1)
             }
         }
     }
@@ -434,59 +438,60 @@ impl<S: StateMachine> Simulation<S> {
         if self.nodes[node].life != life || !self.nodes[node].is_up() {
             return Ok(());
         }
-        if self.settings.lie == Some(Lie::DurableTooSoon) && self.rng.chance(500) {
+        if let Some(until) = self.nodes[node].paused {
+            self.agenda.enter(until, Happening::Round { node, life });
+            return Ok(());
+        }
+        if self.world.lie == Some(Lie::DurableTooSoon) && self.rng.chance(500) {
             if self.nodes[node].claim_durable(self.now) {
-                let again = self.disk_time();
+                let again = self.disk_time(node);
                 self.agenda
                     .enter(self.now.after(again), Happening::Round { node, life });
             }
         } else {
-            let facts = self.nodes[node]
+            let round = self.nodes[node]
                 .round(&mut self.rng, self.now)
                 .map_err(|reason| violation("storage works", format!("node {}: {reason}", node + 1)))?;
-            facts.iter().try_for_each(|fact| self.observe(fact))?;
+            for _ in 0..round.installs {
+                self.counts.add(Count::SnapshotInstalls);
+            }
+            round.facts.iter().try_for_each(|fact| self.observe(fact))?;
         }
         self.turn(node)
     }
 
-    pub(super) fn disk_time(&mut self) -> Duration {
-        let most = u64::try_from(self.settings.disk_max.as_micros()).unwrap_or(u64::MAX);
+    fn background(&mut self, node: usize, life: u64) -> Result<(), Violation> {
+        if self.nodes[node].life != life {
+            return Ok(());
+        }
+        if let Some(until) = self.nodes[node].paused {
+            self.agenda.enter(until, Happening::Background { node, life });
+            return Ok(());
+        }
+        if self.nodes[node].background(self.now) {
+            self.turn(node)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn disk_time(&mut self, node: usize) -> Duration {
+        let micros = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+        if let Some((until, round)) = self.nodes[node].slow
+            && self.now < until
+        {
+            return Duration::from_micros(self.rng.between(100, micros(round)));
+        }
+        let most = micros(self.world.disk_max);
         // Most rounds are fast; now and then the disk stalls.
         let most = if self.rng.chance(20) { most * 20 } else { most };
         Duration::from_micros(self.rng.between(100, most))
     }
 
-    fn crash(&mut self) -> Result<(), Violation> {
-        if self.phase != Phase::Trouble {
-            return Ok(());
+    pub(super) fn read_time(&mut self, node: usize) -> Duration {
+        match self.nodes[node].slow {
+            Some((until, _)) if self.now < until => self.disk_time(node),
+            Some(_) | None => Duration::from_micros(self.rng.between(50, 2000)),
         }
-        let node = self.any_node();
-        if self.nodes[node].is_up() {
-            match self.rng.below(10) {
-                0 | 1 => {
-                    self.nodes[node].stop(self.now);
-                    self.counts.stops += 1;
-                    self.turn(node)?;
-                }
-                2 => {
-                    self.nodes[node].break_disk(&mut self.rng);
-                    self.counts.disk_failures += 1;
-                }
-                3 => (0..self.nodes.len()).try_for_each(|node| self.crash_node(node))?,
-                _ => self.crash_node(node)?,
-            }
-        }
-        self.plan(self.settings.crash_every, Happening::Crash);
-        Ok(())
-    }
-
-    fn crash_node(&mut self, node: usize) -> Result<(), Violation> {
-        if !self.nodes[node].is_up() {
-            return Ok(());
-        }
-        self.nodes[node].crash(&mut self.rng, self.settings.lie);
-        self.counts.crashes += 1;
-        self.is_down(node)
     }
 
     /// A node has ended, in whatever way, and comes back later.
@@ -494,50 +499,56 @@ impl<S: StateMachine> Simulation<S> {
         self.led[node] = None;
         let id = self.nodes[node].id;
         self.observe(&Fact::Crashed { node: id })?;
-        if self.settings.down_max.is_zero() {
-            return Ok(());
+        let back = self.nodes[node].down;
+        if !back.is_zero() {
+            self.agenda.enter(self.now.after(back), Happening::Start { node });
         }
-        let down = u64::try_from(self.settings.down_max.as_micros()).unwrap_or(u64::MAX);
-        let back = Duration::from_micros(self.rng.between(1, down));
-        self.agenda.enter(self.now.after(back), Happening::Start { node });
         Ok(())
-    }
-
-    fn any_node(&mut self) -> usize {
-        usize::try_from(self.rng.below(self.nodes.len() as u64)).expect("few nodes")
     }
 
     pub(crate) fn start(&mut self, node: usize) -> Result<(), Violation> {
         let machine = (self.machine)();
-        let now = self.time();
-        let fact = self.nodes[node]
-            .start(machine, now)
+        let facts = self.nodes[node]
+            .start(machine, self.now)
             .map_err(|reason| violation("a crashed node starts", format!("node {}: {reason}", node + 1)))?;
-        self.observe(&fact)?;
+        facts.iter().try_for_each(|fact| self.observe(fact))?;
         self.turn(node)
     }
 
-    /// A client proposes, mostly to whoever believes to lead.
-    fn propose(&mut self) -> Result<(), Violation> {
-        if self.phase == Phase::Silence {
-            return Ok(());
-        }
-        self.plan(Some(self.settings.propose_every), Happening::Propose);
+    /// A client proposes, at a node or at one that believes to lead.
+    pub(super) fn propose(&mut self, at: Option<NodeId>, records: u32) -> Result<(), Violation> {
+        let at = at.and_then(|id| self.index_of(id));
         let leaders: Vec<usize> = (0..self.nodes.len())
             .filter(|node| self.nodes[*node].leads())
             .collect();
-        let node = if leaders.is_empty() || self.rng.chance(20) {
-            self.rng.below(self.nodes.len() as u64)
-        } else {
-            leaders[usize::try_from(self.rng.below(leaders.len() as u64)).expect("few nodes")] as u64
+        let node = match (at, leaders.len() as u64) {
+            (Some(node), _) => node,
+            (None, 0) => self.draw_below(self.nodes.len() as u64),
+            (None, 1) => leaders[0],
+            (None, several) => leaders[self.draw_below(several)],
         };
-        let node = usize::try_from(node).expect("few nodes");
-        let count = self.rng.between(1, 3);
-        let records = (0..count).map(|_| self.next_record()).collect();
-        if self.nodes[node].propose(records, self.now) {
+        self.propose_at(node, records)
+    }
+
+    fn draw_below(&mut self, bound: u64) -> usize {
+        usize::try_from(self.rng.below(bound)).expect("few nodes")
+    }
+
+    /// Proposes records at a node.
+    pub(crate) fn propose_at(&mut self, node: usize, records: u32) -> Result<(), Violation> {
+        let records = (0..records).map(|_| self.next_record()).collect();
+        let op = self.next_op();
+        if self.nodes[node].propose(op, records, self.now) {
+            let id = self.nodes[node].id;
+            self.observe(&Fact::Invoked { op, node: id })?;
             self.turn(node)?;
         }
         Ok(())
+    }
+
+    pub(super) fn next_op(&mut self) -> OpId {
+        self.ops += 1;
+        OpId(self.ops)
     }
 
     fn next_record(&mut self) -> S::Record {
@@ -547,22 +558,26 @@ impl<S: StateMachine> Simulation<S> {
 
     pub(super) fn count(&mut self, node: usize, fact: &Fact) {
         match fact {
-            Fact::Acknowledged { .. } => self.counts.commits += 1,
-            Fact::Loaded { .. } => self.counts.loads += 1,
+            Fact::Acknowledged { .. } => self.counts.add(Count::Commits),
+            Fact::Refused { fate: Fate::Not, .. } => self.counts.add(Count::Refusals),
+            Fact::Refused { .. } => self.counts.add(Count::Unknown),
             Fact::State {
                 role: RoleName::Leader,
                 epoch,
                 ..
-            } if self.led[node] != Some(*epoch) => {
-                self.led[node] = Some(*epoch);
-                self.counts.elections += 1;
+            } if self.led[node].as_ref().map(|(led, _)| *led) != Some(*epoch) => {
+                self.led[node] = Some((*epoch, self.nodes[node].voters().clone()));
+                self.counts.add(Count::Elections);
             }
-            Fact::State { .. }
-            | Fact::Stored { .. }
-            | Fact::Refused { .. }
-            | Fact::Log { .. }
-            | Fact::Applied { .. }
-            | Fact::Crashed { .. } => {}
+            Fact::Voters { .. } if self.nodes[node].leads() => {
+                if let Some((_, voters)) = &mut self.led[node]
+                    && voters != self.nodes[node].voters()
+                {
+                    voters.clone_from(self.nodes[node].voters());
+                    self.counts.add(Count::VoterChanges);
+                }
+            }
+            _ => {}
         }
     }
 

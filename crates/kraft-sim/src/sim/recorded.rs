@@ -1,6 +1,6 @@
 //! A state machine that is watched: whatever it is given is written down for the checkers.
 
-use crate::checker::BatchMark;
+use crate::checker::{BatchMark, OpId};
 use kraft_core::{
     Epoch, Instant, SnapshotId, StateMachine, Time,
     state_machine::{ApplyFault, CommittedBatch, Handled, NodeView, ProposeError, Provenance, RecordValues},
@@ -10,28 +10,42 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// What a watched state machine was given since the last look.
-#[derive(Debug, Default)]
-pub(crate) struct Seen {
-    /// Batches that were applied, with the digests of their records.
-    pub(crate) applied: Vec<(BatchMark, Vec<u64>)>,
-    /// The digests of records that the node appended as leader, by epoch and offset.
-    pub(crate) appended: Vec<(Epoch, i64, u64)>,
-    /// Snapshots that were loaded, with the digest of their records.
-    pub(crate) loaded: Vec<(SnapshotId, u64)>,
+/// Something that a watched state machine was given or told.
+#[derive(Debug)]
+pub(crate) enum Note {
+    /// A batch was applied; with the digests of its records.
+    Applied(BatchMark, Vec<u64>),
+    /// Records were appended by this node as leader, for a client or for nobody.
+    Appended {
+        op: Option<OpId>,
+        epoch: Epoch,
+        base: i64,
+        records: Vec<u64>,
+    },
+    /// A snapshot was loaded; with the digest of its records.
+    Loaded(SnapshotId, u64),
+    /// It leads, or does so no more.
+    Leading(Option<Epoch>),
+}
+
+/// A record, and whose it is.
+#[derive(Debug)]
+pub(crate) struct Tagged<R> {
+    pub(crate) op: OpId,
+    pub(crate) record: R,
 }
 
 /// The other end of a [`Recorded`] state machine.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Recorder(Arc<Mutex<Seen>>);
+pub(crate) struct Recorder(Arc<Mutex<Vec<Note>>>);
 
 impl Recorder {
-    pub(crate) fn take(&self) -> Seen {
+    pub(crate) fn take(&self) -> Vec<Note> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn note(&self, note: impl FnOnce(&mut Seen)) {
-        note(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    fn note(&self, note: Note) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(note);
     }
 }
 
@@ -40,11 +54,17 @@ impl Recorder {
 pub(crate) struct Recorded<S> {
     inner: S,
     recorder: Recorder,
+    /// Whose records the state machine has just been asked about: they are the next to be appended.
+    proposing: Option<OpId>,
 }
 
 impl<S> Recorded<S> {
     pub(crate) fn new(inner: S, recorder: Recorder) -> Self {
-        Self { inner, recorder }
+        Self {
+            inner,
+            recorder,
+            proposing: None,
+        }
     }
 
     pub(crate) fn inner(&self) -> &S {
@@ -59,7 +79,7 @@ fn digest(value: &[u8]) -> u64 {
 }
 
 impl<S: StateMachine> StateMachine for Recorded<S> {
-    type Record = S::Record;
+    type Record = Tagged<S::Record>;
     type Image = S::Image;
     type Mutation = S::Mutation;
     type Snapshot = S::Snapshot;
@@ -74,7 +94,7 @@ impl<S: StateMachine> StateMachine for Recorded<S> {
             epoch: batch.epoch,
             digest: hasher.finish(),
         };
-        self.recorder.note(|seen| seen.applied.push((mark, records)));
+        self.recorder.note(Note::Applied(mark, records));
         self.inner.apply(batch)
     }
 
@@ -87,15 +107,18 @@ impl<S: StateMachine> StateMachine for Recorded<S> {
         let mut hasher = DefaultHasher::new();
         let mut watched = values.inspect(|value| value.hash(&mut hasher));
         let result = self.inner.load(id, timestamp_ms, &mut watched);
-        self.recorder.note(|seen| seen.loaded.push((id, hasher.finish())));
+        self.recorder.note(Note::Loaded(id, hasher.finish()));
         result
     }
 
     fn lead(&mut self, epoch: Epoch, now: Time) -> Result<Vec<RecordValues>, ApplyFault> {
+        self.proposing = None;
+        self.recorder.note(Note::Leading(Some(epoch)));
         self.inner.lead(epoch, now)
     }
 
     fn unlead(&mut self) {
+        self.recorder.note(Note::Leading(None));
         self.inner.unlead();
     }
 
@@ -104,22 +127,28 @@ impl<S: StateMachine> StateMachine for Recorded<S> {
         records: Vec<Self::Record>,
         expected: Option<Provenance>,
     ) -> Result<RecordValues, ProposeError> {
+        self.proposing = records.first().map(|tagged| tagged.op);
+        let records = records.into_iter().map(|tagged| tagged.record).collect();
         self.inner.propose(records, expected)
     }
 
     fn mutate(&mut self, mutations: Vec<Self::Mutation>, now: Time) -> Result<RecordValues, ProposeError> {
+        self.proposing = None;
         self.inner.mutate(mutations, now)
     }
 
     fn appended(&mut self, base: i64, epoch: Epoch, values: &[Vec<u8>]) {
-        let digests = (base..)
-            .zip(values)
-            .map(|(offset, value)| (epoch, offset, digest(value)));
-        self.recorder.note(|seen| seen.appended.extend(digests));
+        self.recorder.note(Note::Appended {
+            op: self.proposing.take(),
+            epoch,
+            base,
+            records: values.iter().map(|value| digest(value)).collect(),
+        });
         self.inner.appended(base, epoch, values);
     }
 
     fn poll(&mut self, now: Time) -> Option<RecordValues> {
+        self.proposing = None;
         self.inner.poll(now)
     }
 
@@ -128,6 +157,7 @@ impl<S: StateMachine> StateMachine for Recorded<S> {
     }
 
     fn handle(&mut self, api: i16, version: i16, body: &[u8], view: NodeView<'_>) -> Handled {
+        self.proposing = None;
         self.inner.handle(api, version, body, view)
     }
 

@@ -3,57 +3,129 @@
 use crate::checker::Violation;
 use std::fmt;
 
+/// Something that is counted in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Count {
+    /// Turns of engines: the events of a simulation.
+    Turns,
+    /// A node became leader.
+    Elections,
+    /// A client was told that its records are committed.
+    Commits,
+    /// A client was told that its records are not in the log.
+    Refusals,
+    /// A client was told that the fate of its records is not known.
+    Unknown,
+    /// A fetched snapshot took the place of a log.
+    SnapshotInstalls,
+    /// A leader put another voter set in force.
+    VoterChanges,
+    /// A quorum went to kraft.version 1.
+    Upgrades,
+    /// A leader gave its leadership up when it was asked to.
+    Resignations,
+    /// A node crashed.
+    Crashes,
+    /// A crash came in the middle of a round of writing.
+    TornRounds,
+    /// All nodes crashed at once.
+    PowerCuts,
+    /// A node was stopped gracefully.
+    Stops,
+    /// A disk failed.
+    DiskErrors,
+    /// A disk was full.
+    FullDisks,
+    /// A disk became slow for a while.
+    SlowDisks,
+    /// A disk was lost with everything on it.
+    LostDisks,
+    /// A node stood still for a while.
+    Pauses,
+    /// The wall time of a node jumped.
+    ClockJumps,
+    /// A node came back at another address.
+    Moves,
+    /// A group of nodes was cut off from the rest.
+    GroupCuts,
+    /// One way between two nodes was cut.
+    OneWayCuts,
+    /// A message was lost.
+    Lost,
+    /// A message arrived twice.
+    Doubled,
+    /// A message arrived before one that was sent earlier on the same way.
+    Overtaken,
+}
+
+impl Count {
+    /// All of them, and how they are called.
+    pub const ALL: [(Self, &'static str); 25] = [
+        (Self::Turns, "events"),
+        (Self::Elections, "elections"),
+        (Self::Commits, "commits"),
+        (Self::Refusals, "refusals"),
+        (Self::Unknown, "unknown outcomes"),
+        (Self::SnapshotInstalls, "snapshot installs"),
+        (Self::VoterChanges, "voter changes"),
+        (Self::Upgrades, "upgrades"),
+        (Self::Resignations, "resignations"),
+        (Self::Crashes, "crashes"),
+        (Self::TornRounds, "torn rounds"),
+        (Self::PowerCuts, "power cuts"),
+        (Self::Stops, "stops"),
+        (Self::DiskErrors, "disk errors"),
+        (Self::FullDisks, "full disks"),
+        (Self::SlowDisks, "slow disks"),
+        (Self::LostDisks, "lost disks"),
+        (Self::Pauses, "pauses"),
+        (Self::ClockJumps, "clock jumps"),
+        (Self::Moves, "moves"),
+        (Self::GroupCuts, "group cuts"),
+        (Self::OneWayCuts, "one-way cuts"),
+        (Self::Lost, "lost messages"),
+        (Self::Doubled, "doubled messages"),
+        (Self::Overtaken, "overtaken messages"),
+    ];
+
+    /// Whether it is something that goes wrong, and not what comes of it.
+    #[must_use]
+    pub fn is_fault(self) -> bool {
+        self as usize >= Self::Resignations as usize
+    }
+}
+
 /// Counts of one run, or of several.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Happenings that were played.
-    pub events: u64,
-    /// How often a node became leader.
-    pub elections: u64,
-    /// How often a node crashed.
-    pub crashes: u64,
-    /// How often a node was stopped gracefully.
-    pub stops: u64,
-    /// How often the disk of a node failed.
-    pub disk_failures: u64,
-    /// How often the network was cut.
-    pub partitions: u64,
-    /// How many proposals were acknowledged.
-    pub commits: u64,
-    /// How often a state machine was replaced by a snapshot.
-    pub loads: u64,
+pub struct Counts([u64; Count::ALL.len()]);
+
+impl Counts {
+    /// How often.
+    #[must_use]
+    pub fn of(&self, what: Count) -> u64 {
+        self.0[what as usize]
+    }
+
+    pub(crate) fn add(&mut self, what: Count) {
+        self.0[what as usize] += 1;
+    }
 }
 
 impl std::ops::AddAssign for Counts {
     fn add_assign(&mut self, other: Self) {
-        self.events += other.events;
-        self.elections += other.elections;
-        self.crashes += other.crashes;
-        self.stops += other.stops;
-        self.disk_failures += other.disk_failures;
-        self.partitions += other.partitions;
-        self.commits += other.commits;
-        self.loads += other.loads;
+        for (own, more) in self.0.iter_mut().zip(other.0) {
+            *own += more;
+        }
     }
 }
 
 impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            events,
-            elections,
-            crashes,
-            stops,
-            disk_failures,
-            partitions,
-            commits,
-            loads,
-        } = self;
-        write!(
-            f,
-            "{events} events, {elections} elections, {crashes} crashes, {stops} stops, {disk_failures} disk failures, \
-             {partitions} partitions, {commits} commits, {loads} snapshot loads"
-        )
+        for (place, (what, name)) in Count::ALL.iter().enumerate() {
+            let comma = if place == 0 { "" } else { ", " };
+            write!(f, "{comma}{} {name}", self.of(*what))?;
+        }
+        Ok(())
     }
 }
 
@@ -67,4 +139,22 @@ pub struct Failure {
     pub at_ms: u64,
     /// What was wrong.
     pub violation: Violation,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_count_has_its_place() {
+        for (place, (what, _)) in Count::ALL.iter().enumerate() {
+            assert_eq!(*what as usize, place);
+        }
+        let mut counts = Counts::default();
+        counts.add(Count::Moves);
+        counts += counts;
+        assert_eq!(counts.of(Count::Moves), 2);
+        assert!(Count::Moves.is_fault());
+        assert!(!Count::Commits.is_fault());
+    }
 }

@@ -22,7 +22,7 @@ pub(super) fn voter(id: NodeId, dynamic: bool) -> VoterNode {
     }
 }
 
-pub(super) fn config(id: NodeId, voters: &VoterSet, dynamic: bool, seed: u64) -> Config {
+pub(super) fn config(id: NodeId, voters: &VoterSet, dynamic: bool, auto_join: bool, seed: u64) -> Config {
     Config {
         local: names::own_key(id),
         cluster_id: "simulated".into(),
@@ -48,14 +48,25 @@ pub(super) fn config(id: NodeId, voters: &VoterSet, dynamic: bool, seed: u64) ->
         fetch_max_wait: Duration::from_millis(500),
         fetch_max_bytes: 4096,
         fetch_snapshot_max_bytes: 4096,
-        auto_join: false,
+        auto_join,
         shutdown_timeout: Duration::from_secs(5),
         seed,
     }
 }
 
+/// What a node is from its `incarnation` on: each disk that it loses makes it another replica.
+pub(super) fn replica_key(id: NodeId, incarnation: u32) -> ReplicaKey {
+    if incarnation == 0 {
+        return names::own_key(id);
+    }
+    ReplicaKey {
+        id,
+        directory_id: Some(names::numbered_directory(id.0.unsigned_abs() * 100 + incarnation)),
+    }
+}
+
 /// A disk as a formatted node has it: with a bootstrap checkpoint if it has something to hold, the voters or some records.
-pub(super) fn formatted(voters: Option<&VoterSet>, records: &[Vec<u8>]) -> MemFs {
+pub(crate) fn formatted(voters: Option<&VoterSet>, records: &[Vec<u8>]) -> MemFs {
     let fs = MemFs::new();
     let dir = Path::new("/kraft/__cluster_metadata-0");
     fs.create_dir_all(dir).expect("memory takes a directory");

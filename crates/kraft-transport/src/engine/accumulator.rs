@@ -100,6 +100,9 @@ where
         let records = count(&values);
         open.parts.push(Part { records, waiter });
         open.values.extend(values);
+        if mutated!(ReordersRecords) {
+            open.values.reverse();
+        }
         let full = open.bytes >= max;
         self.proposals.reserve(reserved);
         if full {

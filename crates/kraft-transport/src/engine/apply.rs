@@ -58,6 +58,9 @@ impl Applied {
 
     /// Everything below the high watermark is committed.
     pub(super) fn commit(&mut self, high_watermark: i64) {
+        if mutated!(DropsCommits) && high_watermark % 2 == 0 {
+            return;
+        }
         self.committed = self.committed.max(high_watermark);
         self.heard = self.heard.max(high_watermark);
     }
@@ -123,8 +126,13 @@ where
             return;
         }
         let mut left = SLICE_BYTES;
-        while self.applied.next < self.applied.committed && left > 0 {
-            let (from, up_to) = (self.applied.next, self.applied.committed);
+        let up_to = if mutated!(AppliesBeforeCommit) {
+            self.log_end()
+        } else {
+            self.applied.committed
+        };
+        while self.applied.next < up_to && left > 0 {
+            let from = self.applied.next;
             let Some(bytes) = self.index.recent_until(from, left, up_to) else {
                 self.applied.reading = true;
                 self.read_to_apply(from, u32::try_from(SLICE_BYTES).unwrap_or(u32::MAX), up_to);

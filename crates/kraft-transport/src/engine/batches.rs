@@ -99,6 +99,12 @@ pub(super) fn selected(fetched: &[(i64, Bytes)], infos: &[BatchInfo]) -> Bytes {
         many => {
             let size = many.iter().map(|info| info.bytes as usize).sum();
             let mut joined = BytesMut::with_capacity(size);
+            if mutated!(ReordersBatches) {
+                many.iter()
+                    .rev()
+                    .for_each(|info| joined.extend_from_slice(chosen(info)));
+                return joined.freeze();
+            }
             many.iter()
                 .for_each(|info| joined.extend_from_slice(chosen(info)));
             joined.freeze()

@@ -119,7 +119,11 @@ where
     }
 
     fn perform_after(&mut self, after: Ticket, held: Held) {
-        if after <= self.durable {
+        let too_soon = match held {
+            Held::Reply { .. } => mutated!(AnswersBeforeSync),
+            Held::Send(_) => mutated!(SendsBeforeSync),
+        };
+        if after <= self.durable || too_soon {
             self.perform_held(held);
         } else {
             if let Held::Send(request) = &held {

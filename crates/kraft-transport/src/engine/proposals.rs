@@ -148,7 +148,7 @@ impl<S: StateMachine> Proposals<S> {
     /// The epoch that the state machine may lead now and does not yet.
     pub(super) fn may_lead(&self, applied: i64) -> Option<Epoch> {
         let (epoch, needed) = self.lead?;
-        (applied >= needed).then_some(epoch)
+        (applied >= needed || mutated!(LeadsBeforeApplying)).then_some(epoch)
     }
 
     pub(super) fn leads(&mut self, epoch: Epoch) {
@@ -223,7 +223,13 @@ impl<S: StateMachine> Proposals<S> {
                 epoch: batch.epoch,
             };
             base_offset += part.records;
+            if mutated!(ForgetsWaiters) && result.base_offset > batch.base {
+                continue;
+            }
             match outcome {
+                ProposalOutcome::Committed if mutated!(AnswersBeforeApplying) => part.waiter.succeed(result),
+                ProposalOutcome::Unknown if mutated!(CallsUnknownLost) => part.waiter.fail(RaftError::Lost),
+                ProposalOutcome::KnownLost | ProposalOutcome::Unknown if mutated!(ForgetsTheDeposed) => {}
                 ProposalOutcome::Committed => self.committed.push_back(Committed {
                     waiter: part.waiter,
                     result,
@@ -236,13 +242,15 @@ impl<S: StateMachine> Proposals<S> {
 
     /// Answers those whose changes are committed and applied.
     pub(super) fn answer_applied(&mut self, applied: i64) {
+        let mut before = None;
         while self
             .committed
             .front()
             .is_some_and(|oldest| oldest.result.last_offset < applied)
         {
             let done = self.committed.pop_front().expect("there is a front");
-            done.waiter.succeed(done.result);
+            let twice = before.replace(done.result).filter(|_| mutated!(AnswersTwice));
+            done.waiter.succeed(twice.unwrap_or(done.result));
         }
     }
 

@@ -23,7 +23,7 @@ impl Reads {
         while self
             .confirmed
             .front()
-            .is_some_and(|(needed, _)| *needed <= applied)
+            .is_some_and(|(needed, _)| *needed <= applied || mutated!(ReadsBeforeApplying))
         {
             let (_, reader) = self.confirmed.pop_front().expect("there is a front");
             // A reader that is gone needs no answer.

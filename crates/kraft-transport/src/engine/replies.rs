@@ -108,7 +108,7 @@ where
                 ..
             } => {
                 let (from, max_bytes) = (*from, limited(*max_bytes));
-                if truncations != self.truncations {
+                if truncations != self.truncations && !mutated!(AnswersFromCutLog) {
                     self.send_answer(caller, &truncated(answer), Bytes::new());
                 } else if from >= self.log_end() {
                     self.send_answer(caller, &answer, Bytes::new());
@@ -202,7 +202,11 @@ where
             replica = replica.map(|key| key.id.0),
             "metadata fetch"
         );
-        let committed = self.replica.high_watermark();
+        let committed = if mutated!(ServesUncommitted) {
+            Some(self.log_end())
+        } else {
+            self.replica.high_watermark()
+        };
         let slice = MetadataFetchSlice {
             records: Bytes::new(),
             snapshot_id: None,
@@ -272,7 +276,8 @@ where
                     ReadOutcome::Batches(bytes) | ReadOutcome::Window(bytes) => Some(bytes),
                     ReadOutcome::Snapshot(_) | ReadOutcome::Gone | ReadOutcome::Failed { .. } => None,
                 };
-                match bytes.filter(|_| truncations == self.truncations) {
+                let is_current = truncations == self.truncations || mutated!(AnswersFromCutLog);
+                match bytes.filter(|_| is_current) {
                     Some(bytes) => self.send_answer(caller, &answer, bytes),
                     None => self.send_answer(caller, &truncated(answer), Bytes::new()),
                 }

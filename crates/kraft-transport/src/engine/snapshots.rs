@@ -192,7 +192,14 @@ where
 
     fn begin_snapshot(&mut self, now: Time) -> Result<(), NotBegun> {
         let snapshot = SnapshotId {
-            end_offset: self.applied.next(),
+            end_offset: if mutated!(SnapshotsPastApplied) {
+                self.replica
+                    .high_watermark()
+                    .unwrap_or(0)
+                    .max(self.applied.next() + 1)
+            } else {
+                self.applied.next()
+            },
             epoch: self.applied.epoch(),
         };
         if self.index.latest_snapshot() == Some(snapshot) && snapshot != SnapshotId::BOOTSTRAP {

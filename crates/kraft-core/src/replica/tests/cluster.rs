@@ -21,7 +21,11 @@ use crate::{
     time::{Instant, Time},
     voter_set::{SupportedVersions, VoterNode, VoterSet},
 };
-use alloc::{collections::BTreeMap, vec, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    vec,
+    vec::Vec,
+};
 use core::time::Duration;
 
 /// A replica with what of its disk operations is durable and what only ordered.
@@ -77,6 +81,8 @@ struct Cluster {
     leaders: BTreeMap<Epoch, i32>,
     committed: BTreeMap<i64, Epoch>,
     accepted: BTreeMap<ReplyId, (i64, Epoch)>,
+    /// What proposers were told to be lost.
+    lost: BTreeSet<(i64, Epoch)>,
     outcomes: [u32; 3],
     /// The ids of the voters that were committed last, and how often they have changed.
     committed_voters: Vec<NodeId>,
@@ -160,6 +166,7 @@ impl Cluster {
             leaders: BTreeMap::new(),
             committed: BTreeMap::new(),
             accepted: BTreeMap::new(),
+            lost: BTreeSet::new(),
             outcomes: [0; 3],
             committed_voters: ids.iter().copied().map(NodeId).collect(),
             newest_committed_voters: 0,
@@ -269,10 +276,8 @@ impl Cluster {
                 self.outcomes[0] += 1;
             }
             ProposalOutcome::KnownLost => {
-                assert!(
-                    there.is_some_and(|there| *there != epoch),
-                    "lost, they say, at {base}"
-                );
+                assert!(there != Some(&epoch), "lost, they say, at {base}");
+                self.lost.insert((base, epoch));
                 self.outcomes[1] += 1;
             }
             ProposalOutcome::Unknown => self.outcomes[2] += 1,
@@ -285,6 +290,10 @@ impl Cluster {
         for batch in &member.log.batches {
             for offset in batch.base..=batch.last {
                 if offset < high_watermark && offset >= member.high_watermark {
+                    assert!(
+                        !self.lost.contains(&(offset, batch.epoch)),
+                        "{offset} is committed, and was said to be lost"
+                    );
                     let known = *self.committed.entry(offset).or_insert(batch.epoch);
                     assert!(
                         known == batch.epoch,

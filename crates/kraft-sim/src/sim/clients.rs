@@ -1,0 +1,184 @@
+//! Those who wait for an answer of one node: clients with records, and operators.
+
+use super::{disk::marks, recorded::Note};
+use crate::checker::{Fact, Fate, OpId};
+use bytes::Bytes;
+use kraft_core::{Epoch, NodeId, ReconfigOutcome};
+use kraft_transport::{
+    MetadataFetchSlice, RaftError, SubmitChangeResult,
+    oneshot::{self, error::TryRecvError},
+};
+
+/// Everybody who waits at a node, for as long as it is up.
+#[derive(Default)]
+pub(super) struct Clients {
+    writers: Vec<Writer>,
+    operators: Vec<(OpId, oneshot::Receiver<Result<ReconfigOutcome, RaftError>>)>,
+    upgraders: Vec<(OpId, oneshot::Receiver<Bytes>)>,
+    readers: Vec<oneshot::Receiver<MetadataFetchSlice>>,
+    newest_readers: Vec<(OpId, oneshot::Receiver<Result<(), RaftError>>)>,
+}
+
+/// A client that has proposed records.
+struct Writer {
+    op: OpId,
+    outcome: oneshot::Receiver<Result<SubmitChangeResult, RaftError>>,
+    /// The digests of the records, once they are appended.
+    records: Vec<u64>,
+}
+
+impl Clients {
+    pub(super) fn write(
+        &mut self,
+        op: OpId,
+        outcome: oneshot::Receiver<Result<SubmitChangeResult, RaftError>>,
+    ) {
+        self.writers.push(Writer {
+            op,
+            outcome,
+            records: Vec::new(),
+        });
+    }
+
+    pub(super) fn reconfigure(
+        &mut self,
+        op: OpId,
+        outcome: oneshot::Receiver<Result<ReconfigOutcome, RaftError>>,
+    ) {
+        self.operators.push((op, outcome));
+    }
+
+    pub(super) fn upgrade(&mut self, op: OpId, outcome: oneshot::Receiver<Bytes>) {
+        self.upgraders.push((op, outcome));
+    }
+
+    pub(super) fn read(&mut self, slice: oneshot::Receiver<MetadataFetchSlice>) {
+        self.readers.push(slice);
+    }
+
+    pub(super) fn read_newest(&mut self, op: OpId, outcome: oneshot::Receiver<Result<(), RaftError>>) {
+        self.newest_readers.push((op, outcome));
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.writers.is_empty()
+            && self.operators.is_empty()
+            && self.upgraders.is_empty()
+            && self.readers.is_empty()
+            && self.newest_readers.is_empty()
+    }
+
+    /// The fact that a note of the state machine stands for.
+    pub(super) fn fact(&mut self, node: NodeId, note: Note) -> Option<Fact> {
+        Some(match note {
+            Note::Applied(batch, records) => Fact::Applied { node, batch, records },
+            Note::Loaded(snapshot, digest) => Fact::Loaded {
+                node,
+                snapshot,
+                digest,
+            },
+            Note::Leading(epoch) => Fact::Leading { node, epoch },
+            Note::Appended {
+                op,
+                epoch,
+                base,
+                records,
+            } => self.appended(op?, epoch, base, records),
+        })
+    }
+
+    fn appended(&mut self, op: OpId, epoch: Epoch, base: i64, records: Vec<u64>) -> Fact {
+        let last = base + i64::try_from(records.len()).expect("few records") - 1;
+        if let Some(writer) = self.writers.iter_mut().find(|writer| writer.op == op) {
+            writer.records = records;
+        }
+        Fact::Appended {
+            op,
+            epoch,
+            base,
+            last,
+        }
+    }
+
+    /// What has been told since the last look, when everything below `applied` is in the image; `ended` when the node takes the
+    /// others' answers with it.
+    pub(super) fn told(&mut self, node: NodeId, applied: i64, ended: bool, facts: &mut Vec<Fact>) {
+        let mut forgotten = |op: OpId| {
+            if !ended {
+                facts.push(Fact::Forgotten { op, node });
+            }
+        };
+        self.operators
+            .retain_mut(|(op, outcome)| match outcome.try_recv() {
+                Err(TryRecvError::Empty) => true,
+                Err(TryRecvError::Closed) => {
+                    forgotten(*op);
+                    false
+                }
+                Ok(_) => false,
+            });
+        self.upgraders
+            .retain_mut(|(op, outcome)| match outcome.try_recv() {
+                Err(TryRecvError::Empty) => true,
+                Err(TryRecvError::Closed) => {
+                    forgotten(*op);
+                    false
+                }
+                Ok(_) => false,
+            });
+        self.newest_readers.retain_mut(|(op, outcome)| {
+            let end = match outcome.try_recv() {
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Closed) => {
+                    if !ended {
+                        facts.push(Fact::Forgotten { op: *op, node });
+                    }
+                    return false;
+                }
+                Ok(Ok(())) => Some(applied),
+                Ok(Err(_)) => None,
+            };
+            facts.push(Fact::ReadDone { op: *op, node, end });
+            false
+        });
+        self.readers.retain_mut(|reader| match reader.try_recv() {
+            Err(TryRecvError::Empty) => true,
+            Err(TryRecvError::Closed) => false,
+            Ok(slice) => {
+                let batches = marks(slice.records);
+                facts.push(Fact::Served { node, batches });
+                false
+            }
+        });
+        self.writers.retain_mut(|writer| {
+            let fact = match writer.outcome.try_recv() {
+                Err(TryRecvError::Empty) => return true,
+                Err(TryRecvError::Closed) if ended => return false,
+                Err(TryRecvError::Closed) => Fact::Forgotten { op: writer.op, node },
+                Ok(Ok(result)) => Fact::Acknowledged {
+                    op: writer.op,
+                    epoch: result.epoch,
+                    base: result.base_offset,
+                    last: result.last_offset,
+                    records: std::mem::take(&mut writer.records),
+                },
+                Ok(Err(error)) => Fact::Refused {
+                    op: writer.op,
+                    node,
+                    fate: fate(&error),
+                    reason: error.to_string(),
+                },
+            };
+            facts.push(fact);
+            false
+        });
+    }
+}
+
+/// What the contract of the handle lets a client conclude.
+fn fate(error: &RaftError) -> Fate {
+    match error {
+        RaftError::Unknown | RaftError::Stopped => Fate::Unknown,
+        _ => Fate::Not,
+    }
+}

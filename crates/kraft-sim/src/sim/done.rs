@@ -1,0 +1,335 @@
+//! What a plan does to a quorum.
+
+use super::{
+    node::Node,
+    op::Op,
+    quorum::{Happening, LISTENER, Simulation},
+    report::Count,
+    rng::Rng,
+};
+use crate::checker::{Fact, Violation};
+use bytes::Bytes;
+use kraft_core::{Endpoints, Event, NodeId, StateMachine, SupportedVersions, VoterChange, VoterNode};
+use kraft_fs::Fault;
+use kraft_transport::{Command, oneshot};
+use kraft_wire::{
+    Message as _,
+    message::{UpdateFeaturesRequest, UpdateFeaturesRequestFeatureUpdate},
+};
+use std::{sync::Arc, time::Duration};
+
+impl<S: StateMachine> Simulation<S> {
+    /// Does it. Where it cannot be done, nothing happens.
+    pub(crate) fn perform(&mut self, op: Op) -> Result<(), Violation> {
+        match op {
+            Op::Crash { node, down, draw } => self.crash(node, down, draw),
+            Op::PowerCut { down, draw } => {
+                self.counts.add(Count::PowerCuts);
+                let ids: Vec<NodeId> = self.nodes.iter().map(|node| node.id).collect();
+                ids.into_iter().try_for_each(|id| self.crash(id, down, draw))
+            }
+            Op::Stop { node, down } => {
+                let Some(node) = self.up(node) else { return Ok(()) };
+                self.nodes[node].down = down;
+                self.nodes[node].stop(self.now);
+                self.counts.add(Count::Stops);
+                self.turn(node)
+            }
+            Op::BreakDisk {
+                node,
+                fault,
+                after,
+                down,
+            } => {
+                let Some(node) = self.up(node) else { return Ok(()) };
+                self.nodes[node].down = down;
+                self.nodes[node].break_disk(after, fault);
+                self.counts.add(match fault {
+                    Fault::Io | Fault::Interrupted => Count::DiskErrors,
+                    Fault::NoSpace | Fault::ShortWrite => Count::FullDisks,
+                });
+                Ok(())
+            }
+            Op::SlowDisk { node, time, round } => {
+                let Some(node) = self.up(node) else { return Ok(()) };
+                self.nodes[node].slow = Some((self.now.after(time), round));
+                self.counts.add(Count::SlowDisks);
+                Ok(())
+            }
+            Op::LoseDisk { node, down } => {
+                let Some(node) = self.index_of(node) else {
+                    return Ok(());
+                };
+                if self.may_weaken(node) {
+                    self.lose_disk(node, down)?;
+                }
+                Ok(())
+            }
+            Op::Move { node, down } => {
+                let Some(node) = self.index_of(node) else {
+                    return Ok(());
+                };
+                if self.nodes[node].is_up() && self.may_weaken(node) {
+                    let id = self.nodes[node].id;
+                    self.weakened.push((self.now, self.nodes[node].key()));
+                    self.nodes[node].move_away();
+                    self.counts.add(Count::Moves);
+                    self.crash(id, down, self.now.0)?;
+                }
+                Ok(())
+            }
+            Op::Pause { node, time } => self.pause(node, time),
+            Op::Clock { node, by_ms } => {
+                let Some(node) = self.index_of(node) else {
+                    return Ok(());
+                };
+                self.nodes[node].clock.jump(by_ms);
+                self.counts.add(Count::ClockJumps);
+                Ok(())
+            }
+            Op::CutOff { group } => {
+                let ids: Vec<NodeId> = self.nodes.iter().map(|node| node.id).collect();
+                self.links.cut_off(&group, &ids);
+                self.counts.add(Count::GroupCuts);
+                Ok(())
+            }
+            Op::Cut { from, to } => {
+                for to in to {
+                    self.links.cut(from, to);
+                    self.counts.add(Count::OneWayCuts);
+                }
+                Ok(())
+            }
+            Op::Heal => {
+                self.links.heal();
+                Ok(())
+            }
+            Op::Snapshot { node } => {
+                let Some(node) = self.up(node) else { return Ok(()) };
+                self.nodes[node].snapshot(self.now);
+                self.turn(node)
+            }
+            Op::Propose { at, records } => self.propose(at, records),
+            Op::Read { node, draw } => {
+                let Some(node) = self.up(node) else { return Ok(()) };
+                self.nodes[node].read(draw, self.now);
+                self.turn(node)
+            }
+            Op::ReadNewest { node } => {
+                let Some(node) = self.up(node) else { return Ok(()) };
+                let op = self.next_op();
+                self.nodes[node].read_newest(op, self.now);
+                let began = Fact::ReadBegan {
+                    op,
+                    node: self.nodes[node].id,
+                };
+                self.observe(&began)?;
+                self.turn(node)
+            }
+            Op::Resign => self.resign(),
+            Op::AddVoter { node } => self.add_voter(node),
+            Op::RemoveVoter { node } => self.remove_voter(node),
+            Op::Upgrade => self.upgrade(),
+        }
+    }
+
+    fn up(&self, id: NodeId) -> Option<usize> {
+        self.index_of(id).filter(|node| self.nodes[*node].is_up())
+    }
+
+    fn crash(&mut self, id: NodeId, down: Duration, draw: u64) -> Result<(), Violation> {
+        let Some(node) = self.up(id) else { return Ok(()) };
+        let mut rng = Rng::new(draw.wrapping_add(u64::from(id.0.unsigned_abs())));
+        self.nodes[node].down = down;
+        if self.nodes[node].crash(&mut rng, self.world.lie) {
+            self.counts.add(Count::TornRounds);
+        }
+        self.counts.add(Count::Crashes);
+        self.is_down(node)
+    }
+
+    fn pause(&mut self, id: NodeId, time: Duration) -> Result<(), Violation> {
+        let Some(node) = self.up(id) else { return Ok(()) };
+        let until = self.now.after(time);
+        let life = self.nodes[node].life;
+        self.nodes[node].paused = Some(until);
+        self.agenda.enter(until, Happening::Resume { node, life });
+        self.counts.add(Count::Pauses);
+        Ok(())
+    }
+
+    /// The disk of a node is gone, with or without the node.
+    fn lose_disk(&mut self, node: usize, down: Duration) -> Result<(), Violation> {
+        let id = self.nodes[node].id;
+        let is_up = self.nodes[node].is_up();
+        if is_up {
+            self.crash(id, down, 0)?;
+        }
+        let lost = self.nodes[node].key();
+        self.weakened.push((self.now, lost));
+        self.counts.add(Count::LostDisks);
+        let fact = self.nodes[node].lose_disk();
+        self.observe(&fact)
+    }
+
+    /// Whether a node may lose its disk or its address without leaving a quorum without its majority, or without what it has
+    /// committed: of the voters that anybody goes by no other has, and there are three or more.
+    ///
+    /// Whoever did so a moment ago counts in every voter set, since somebody may just be adding what it was.
+    fn may_weaken(&mut self, node: usize) -> bool {
+        let now = self.now;
+        self.weakened.retain(|(at, _)| now.since(*at) < RECENT);
+        let key = self.nodes[node].key();
+        self.world.kraft_version > 0
+            && self.nodes.iter().map(Node::voters).all(|voters| {
+                let unsound = voters.iter().filter(|voter| !self.is_sound(voter));
+                let lately = self.weakened.iter().filter(|(_, key)| !voters.is_voter(key));
+                !voters.is_voter(&key) || (voters.len() >= 3 && unsound.count() + lately.count() == 0)
+            })
+    }
+
+    /// Whether a voter has the disk that its key stands for, is found where everybody looks for it, and knows that it is a voter.
+    fn is_sound(&self, voter: &VoterNode) -> bool {
+        let node = self.index_of(voter.key.id).map(|node| &self.nodes[node]);
+        node.is_some_and(|node| {
+            let same_disk = voter.key.directory_id.is_none() || node.key() == voter.key;
+            let knows = node.voters().is_empty() || node.voters().is_voter(&voter.key);
+            same_disk && *node.endpoints() == voter.endpoints && knows
+        })
+    }
+
+    /// Whoever leads the newest epoch.
+    fn leader(&self) -> Option<usize> {
+        let leading = self.nodes.iter().enumerate().filter(|(_, node)| node.leads());
+        leading
+            .max_by_key(|(_, node)| node.replica().map(|(replica, _)| replica.epoch()))
+            .map(|(place, _)| place)
+    }
+
+    fn resign(&mut self) -> Result<(), Violation> {
+        let Some(leader) = self.leader() else {
+            return Ok(());
+        };
+        let Some((replica, _)) = self.nodes[leader].replica() else {
+            return Ok(());
+        };
+        let epoch = replica.epoch();
+        self.nodes[leader].enqueue(Command::Event(Event::Resign { epoch }), self.now);
+        self.counts.add(Count::Resignations);
+        self.turn(leader)
+    }
+
+    fn add_voter(&mut self, id: NodeId) -> Result<(), Violation> {
+        let Some(node) = self.index_of(id) else {
+            return Ok(());
+        };
+        let voter = VoterNode {
+            key: self.nodes[node].key(),
+            endpoints: Endpoints::single(
+                LISTENER,
+                self.nodes[node]
+                    .endpoints()
+                    .of(LISTENER)
+                    .cloned()
+                    .expect("every node has one listener"),
+            ),
+            kraft_versions: SupportedVersions { min: 0, max: 1 },
+        };
+        let ack_when_committed = self.rng.chance(500);
+        self.reconfigure(VoterChange::Add {
+            voter,
+            ack_when_committed,
+        })
+    }
+
+    /// Removes what a node is or was, if a majority of the voters that stay is sound.
+    ///
+    /// A leader that removes itself may fall before others have the record of it. Then it does not campaign, as in its own log it
+    /// is no voter, and votes for nobody whose log is shorter. So the others have to be a majority without it, of the old voters,
+    /// too. Kafka's nodes get stuck there as well.
+    fn remove_voter(&mut self, id: NodeId) -> Result<(), Violation> {
+        let Some(leader) = self.leader() else {
+            return Ok(());
+        };
+        let voters = self.nodes[leader].voters();
+        let Some(voter) = voters.get(id).map(|voter| voter.key) else {
+            return Ok(());
+        };
+        let staying = voters.iter().filter(|voter| voter.key.id != id);
+        let sound = staying.filter(|voter| self.is_sound(voter));
+        let removes_itself = self.nodes[leader].id == id;
+        let voters_then = voters.len() - usize::from(!removes_itself);
+        if sound.count() <= voters_then / 2 {
+            return Ok(());
+        }
+        self.reconfigure(VoterChange::Remove { voter })
+    }
+
+    fn reconfigure(&mut self, change: VoterChange) -> Result<(), Violation> {
+        let Some(leader) = self.leader() else {
+            return Ok(());
+        };
+        let op = self.next_op();
+        let (reply, outcome) = oneshot::channel();
+        self.nodes[leader].await_change(op, outcome);
+        self.nodes[leader].enqueue(Command::Reconfigure { change, reply }, self.now);
+        self.turn(leader)
+    }
+
+    /// An operator asks for kraft.version 1, by the request that Kafka's tool sends.
+    fn upgrade(&mut self) -> Result<(), Violation> {
+        let Some(leader) = self.leader() else {
+            return Ok(());
+        };
+        if self.nodes[leader]
+            .replica()
+            .is_some_and(|(replica, _)| replica.kraft_version() > 0)
+        {
+            return Ok(());
+        }
+        let request = UpdateFeaturesRequest {
+            feature_updates: vec![UpdateFeaturesRequestFeatureUpdate {
+                feature: "kraft.version".to_owned(),
+                max_version_level: 1,
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let version = 2;
+        let op = self.next_op();
+        let (reply, outcome) = oneshot::channel::<Bytes>();
+        self.nodes[leader].await_upgrade(op, outcome);
+        let command = Command::Request {
+            api: 57,
+            version,
+            body: request.to_bytes(version).expect("the request is small"),
+            listener: Arc::from(LISTENER),
+            reply,
+        };
+        self.nodes[leader].enqueue(command, self.now);
+        self.counts.add(Count::Upgrades);
+        self.turn(leader)
+    }
+
+    /// Ends a node without warning, for good until it is started, for somebody who decides himself what happens.
+    pub(crate) fn kill(&mut self, node: usize) -> Result<(), Violation> {
+        self.nodes[node].crash(&mut self.rng, None);
+        let id = self.nodes[node].id;
+        self.observe(&Fact::Crashed { node: id })
+    }
+
+    /// Lets the disk of a node fail behind so many calls.
+    #[cfg(test)]
+    pub(crate) fn break_disk(&mut self, node: usize, calls: u64, fault: Fault) {
+        self.nodes[node].break_disk(calls, fault);
+    }
+
+    /// Takes a node that is down its disk.
+    pub(crate) fn take_disk(&mut self, node: usize) -> Result<(), Violation> {
+        let fact = self.nodes[node].lose_disk();
+        self.observe(&fact)
+    }
+}
+
+/// How long a wish of a replica from before it lost disk or address may still be under way.
+const RECENT: Duration = Duration::from_secs(10);
