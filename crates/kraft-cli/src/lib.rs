@@ -23,6 +23,7 @@ mod dump;
 mod format;
 mod info;
 pub mod local;
+mod perf;
 mod program;
 mod progress;
 mod quorum;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{decode, demo, dump, format, info, quorum, random_uuid, recover, run, verify};
+use crate::{decode, demo, dump, format, info, perf, quorum, random_uuid, recover, run, verify};
 
 #[derive(Parser)]
 #[command(
@@ -29,6 +29,7 @@ enum Command {
     Format(format::Arguments),
     Info(info::Arguments),
     Run(run::Arguments),
+    Perf(perf::Arguments),
     Quorum(quorum::Arguments),
     Dump(dump::Arguments),
     Decode(decode::Arguments),
@@ -43,6 +44,7 @@ pub fn program() -> ExitCode {
         Command::RandomUuid(arguments) => random_uuid::run(&arguments),
         Command::Format(arguments) => format::run(&arguments),
         Command::Run(arguments) => run::run(&arguments),
+        Command::Perf(arguments) => perf::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Quorum(arguments) => quorum::run(arguments),
         Command::Dump(arguments) => dump::run(&arguments),

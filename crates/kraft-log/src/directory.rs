@@ -13,7 +13,6 @@ use crate::{
 use kraft_core::ElectionState;
 use kraft_fs::FileSystem;
 use kraft_snapshot::{SnapshotFileState, parse_name};
-use kraft_wire::uuid_text::METADATA_TOPIC_ID;
 use std::{collections::BTreeMap, path::Path};
 use uuid::Uuid;
 
@@ -36,16 +35,21 @@ pub(crate) struct Contents {
     pub(crate) leftovers: Vec<String>,
 }
 
-pub(crate) fn look<F: FileSystem>(fs: &F, dir: &Path) -> Result<Contents, OpenError> {
+/// What is in the directory of a log that belongs to a topic.
+pub(crate) fn look<F: FileSystem>(fs: &F, dir: &Path, topic_id: &Uuid) -> Result<Contents, OpenError> {
     let election = quorum_state::load(fs, dir)?;
     Ok(Contents {
         election,
-        ..look_beside_election(fs, dir)?
+        ..look_beside_election(fs, dir, topic_id)?
     })
 }
 
 /// Everything but the election state, for whoever deals with a `quorum-state` that is lost.
-pub(crate) fn look_beside_election<F: FileSystem>(fs: &F, dir: &Path) -> Result<Contents, OpenError> {
+pub(crate) fn look_beside_election<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    topic_id: &Uuid,
+) -> Result<Contents, OpenError> {
     let mut contents = Contents::default();
     let mut indexes = Vec::new();
     for entry in fs.list(dir).map_err(unreadable(dir))? {
@@ -88,7 +92,13 @@ pub(crate) fn look_beside_election<F: FileSystem>(fs: &F, dir: &Path) -> Result<
         .filter(|(base, _)| !contents.segments.contains_key(base));
     contents.leftovers.extend(orphans.map(|(_, name)| name));
     read_small_files(fs, dir, &mut contents)?;
-    Ok(contents)
+    match contents.topic {
+        Some(found) if found != *topic_id => Err(OpenError::WrongTopic {
+            path: dir.join(partition_metadata::FILE_NAME),
+            found,
+        }),
+        _ => Ok(contents),
+    }
 }
 
 /// A file that was to replace one of the small files.
@@ -126,11 +136,5 @@ fn read_small_files<F: FileSystem>(fs: &F, dir: &Path, contents: &mut Contents) 
         topic => topic?,
     };
     contents.synced = synced_mark::read(fs, dir);
-    match contents.topic {
-        Some(found) if found != METADATA_TOPIC_ID => Err(OpenError::WrongTopic {
-            path: dir.join(partition_metadata::FILE_NAME),
-            found,
-        }),
-        _ => Ok(()),
-    }
+    Ok(())
 }

@@ -23,8 +23,8 @@ use crate::{
 use kraft_core::{ElectionState, Recovered};
 use kraft_fs::{File, FileSystem};
 use kraft_snapshot::frozen_name;
-use kraft_wire::uuid_text::METADATA_TOPIC_ID;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
+use uuid::Uuid;
 
 /// An opened log: one part for each thread that works with it, and what the core has to know.
 #[derive(Debug)]
@@ -60,9 +60,9 @@ pub(crate) fn open_examined<F: FileSystem>(
     options: LogOptions,
 ) -> Result<Opened<F>, OpenError> {
     create_directory(&fs, dir)?;
-    let mut contents = look(&fs, dir)?;
+    let mut contents = look(&fs, dir, &options.topic_id)?;
     let examined = examine(&fs, dir, &contents)?;
-    bring_in_order(&fs, dir, &mut contents, &examined)?;
+    bring_in_order(&fs, dir, &options.topic_id, &mut contents, &examined)?;
     Ok(assemble(fs, dir, options, contents, examined)?)
 }
 
@@ -79,6 +79,7 @@ fn create_directory<F: FileSystem>(fs: &F, dir: &Path) -> Result<(), OpenError> 
 fn bring_in_order<F: FileSystem>(
     fs: &F,
     dir: &Path,
+    topic_id: &Uuid,
     contents: &mut Contents,
     examined: &Examined<F>,
 ) -> Result<(), StorageError> {
@@ -101,7 +102,7 @@ fn bring_in_order<F: FileSystem>(
     }
     if contents.topic.is_none() {
         let path = dir.join(partition_metadata::FILE_NAME);
-        partition_metadata::store(fs, dir, &METADATA_TOPIC_ID).map_err(failed("creating", &path))?;
+        partition_metadata::store(fs, dir, topic_id).map_err(failed("creating", &path))?;
     }
     if contents.epochs.as_deref() != Some(examined.epochs.entries()) {
         let path = dir.join(epoch_checkpoint::FILE_NAME);

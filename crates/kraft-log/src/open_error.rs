@@ -112,7 +112,7 @@ pub enum OpenError {
     #[error("{0}. The file holds nothing but the topic id: move it away and start again")]
     PartitionMetadata(#[from] SmallFileError<PartitionMetadataError>),
     /// The directory belongs to another topic.
-    #[error("{}: topic id {found} is not the metadata topic's: if it is the log of this node all the same, move the file away and start again", path.display())]
+    #[error("{}: topic id {found} is not that of the log: if it is the log of this node all the same, move the file away and start again", path.display())]
     WrongTopic {
         /// `partition.metadata`.
         path: PathBuf,

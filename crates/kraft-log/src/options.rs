@@ -1,10 +1,14 @@
 //! The settings of a log.
 
 use crate::clean::Retention;
+use kraft_wire::uuid_text::METADATA_TOPIC_ID;
+use uuid::Uuid;
 
 /// The settings of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogOptions {
+    /// The id of the topic that the log belongs to; a directory that names another one is not opened.
+    pub topic_id: Uuid,
     /// `metadata.log.segment.bytes`: a segment that would grow beyond it is followed by a new one.
     pub segment_bytes: u64,
     /// `metadata.log.segment.ms`: a segment whose first batch is older than the newest batch by more than this is
@@ -26,6 +30,7 @@ pub struct LogOptions {
 impl Default for LogOptions {
     fn default() -> Self {
         Self {
+            topic_id: METADATA_TOPIC_ID,
             segment_bytes: 1 << 30,
             segment_age_ms: 7 * 24 * 60 * 60 * 1000,
             retention: Retention::default(),

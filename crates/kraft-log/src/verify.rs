@@ -12,6 +12,7 @@ use crate::{
 use kraft_core::{Epoch, SnapshotId};
 use kraft_fs::FileSystem;
 use kraft_snapshot::{SnapshotReadError, SnapshotReader, frozen_name};
+use kraft_wire::uuid_text::METADATA_TOPIC_ID;
 use std::{
     fmt,
     path::{Path, PathBuf},
@@ -155,7 +156,7 @@ pub fn verify<F: FileSystem>(fs: &F, dir: &Path) -> Result<Verified, Refusal> {
 fn verify_examined<F: FileSystem>(fs: &F, dir: &Path) -> Result<Verified, OpenError> {
     let is_there = fs.metadata(dir).map_err(unreadable(dir))?.is_some();
     let contents = if is_there {
-        look(fs, dir)?
+        look(fs, dir, &METADATA_TOPIC_ID)?
     } else {
         Contents::default()
     };

@@ -4,10 +4,13 @@
 use bytes::Bytes;
 use kraft_core::{BatchInfo, Epoch, Instant, LogOffsetMetadata, LogView, SnapshotId, Ticket};
 use kraft_fs::{FileSystem, MemFs};
-use kraft_log::{LogOptions, Opened, ReadError, Retention, StorageError, StorageOp, batch_info, open};
+use kraft_log::{
+    LogOptions, OpenError, Opened, ReadError, Retention, StorageError, StorageOp, batch_info, open,
+};
 use kraft_snapshot::{SnapshotHeader, SnapshotReader, SnapshotWriter, deleted_name, frozen_name};
 use kraft_wire::batch::{BatchBuilder, BatchView, Batches};
 use std::{collections::VecDeque, path::Path};
+use uuid::Uuid;
 
 const DIR: &str = "/__cluster_metadata-0";
 
@@ -225,6 +228,27 @@ fn log_015_a_new_log_names_the_metadata_topic() {
         .read_bounded(&Path::new(DIR).join("partition.metadata"), 1000);
     let text = String::from_utf8(file.expect("readable").expect("there")).expect("text");
     assert_eq!(text, "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ");
+}
+
+#[test]
+fn a_log_of_another_topic_names_that_one_and_is_opened_as_no_other() {
+    let options = LogOptions {
+        topic_id: Uuid::from_u128(2),
+        ..LogOptions::default()
+    };
+    let Log { fs, opened, .. } = log(options.clone());
+    drop(opened);
+    let file = fs.read_bounded(&Path::new(DIR).join("partition.metadata"), 1000);
+    let text = String::from_utf8(file.expect("readable").expect("there")).expect("text");
+    assert_eq!(text, "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAg");
+
+    drop(open(fs.clone(), Path::new(DIR), options).expect("opened again"));
+    let refusal = open(fs, Path::new(DIR), LogOptions::default()).expect_err("another topic");
+    let expected = Uuid::from_u128(2);
+    assert!(
+        matches!(*refusal.cause, OpenError::WrongTopic { found, .. } if found == expected),
+        "{refusal}"
+    );
 }
 
 #[test]

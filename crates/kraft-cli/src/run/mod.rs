@@ -5,6 +5,9 @@ mod node;
 mod open_files;
 mod registrar;
 
+pub(crate) use node::{HAND_OVER_WITHIN, listeners, log_options};
+pub(crate) use open_files::raise_limit;
+
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -68,7 +71,8 @@ fn give_missing_ids(directories: &mut CheckedDirectories) -> Result<(), Box<dyn 
     Ok(directories.give_missing_ids(&RealFs, &mut random_bytes, clock::now_ms())?)
 }
 
-fn start_logging() {
+/// The log on stderr.
+pub(crate) fn start_logging() {
     let asked = std::env::var("KRAFT_LOG").unwrap_or_else(|_| "info".to_owned());
     let filter = asked.parse::<Targets>();
     let ansi = std::io::stderr().is_terminal();
@@ -90,7 +94,7 @@ fn start_logging() {
 }
 
 /// Kafka accepts such keys in silence. They are no fault, but a misspelt key is otherwise never found.
-fn name_unused_keys(config: &ServerConfig) {
+pub(crate) fn name_unused_keys(config: &ServerConfig) {
     if !config.unknown.is_empty() {
         warn!(
             keys = config.unknown.join(", "),

@@ -100,19 +100,24 @@ fn node_config(
         engine,
         fs: RealFs,
         log_dir: config.metadata_log_dir.join(METADATA_PARTITION_DIR),
-        log: LogOptions {
-            segment_bytes: u64::from(config.metadata_log.segment_bytes.unsigned_abs()),
-            segment_age_ms: millis(config.metadata_log.segment_age),
-            retention: Retention {
-                bytes: config.metadata_log.retention_bytes,
-                age_ms: config.metadata_log.retention_age.map(millis),
-            },
-            delete_delay_ms: millis(config.metadata_log.delete_delay),
-            ..LogOptions::default()
-        },
+        log: log_options(config),
         locks: vec![lock],
         on_fault: None,
         listeners: listeners(config),
+    }
+}
+
+/// The settings of the metadata log.
+pub(crate) fn log_options(config: &ServerConfig) -> LogOptions {
+    LogOptions {
+        segment_bytes: u64::from(config.metadata_log.segment_bytes.unsigned_abs()),
+        segment_age_ms: millis(config.metadata_log.segment_age),
+        retention: Retention {
+            bytes: config.metadata_log.retention_bytes,
+            age_ms: config.metadata_log.retention_age.map(millis),
+        },
+        delete_delay_ms: millis(config.metadata_log.delete_delay),
+        ..LogOptions::default()
     }
 }
 
@@ -121,7 +126,7 @@ fn millis(duration: Duration) -> i64 {
 }
 
 /// The listeners in the order of `controller.listener.names`.
-fn listeners(config: &ServerConfig) -> Vec<ListenerConfig> {
+pub(crate) fn listeners(config: &ServerConfig) -> Vec<ListenerConfig> {
     let defaults = ListenerLimits::default();
     let connections = config.max_connections.and_then(|max| usize::try_from(max).ok());
     let connections = connections.unwrap_or(defaults.connections_max);
@@ -159,4 +164,4 @@ fn advertised(config: &ServerConfig, handle: &Handle<MetadataMachine>) -> Endpoi
 
 /// The process has to be gone five seconds after its signal, also where there is nobody to hand leadership to and a
 /// disk takes its time.
-const HAND_OVER_WITHIN: Duration = Duration::from_millis(2500);
+pub(crate) const HAND_OVER_WITHIN: Duration = Duration::from_millis(2500);

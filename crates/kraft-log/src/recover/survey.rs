@@ -19,6 +19,7 @@ use crate::{
 use kraft_core::{ControlRecord, ElectionState, NodeId, ReplicaKey, SnapshotId};
 use kraft_fs::FileSystem;
 use kraft_snapshot::{SnapshotReadError, SnapshotReader};
+use kraft_wire::uuid_text::METADATA_TOPIC_ID;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -57,7 +58,7 @@ impl Directory {
         if fs.metadata(&partition).map_err(unreadable(&partition))?.is_none() {
             return Err(RecoverError::NoLog { path: partition });
         }
-        let contents = look_beside_election(fs, &partition)?;
+        let contents = look_beside_election(fs, &partition, &METADATA_TOPIC_ID)?;
         let election = match quorum_state::load(fs, &partition) {
             Ok(Some(election)) => Ok(election),
             Ok(None) => Err(LostElection::Missing),

@@ -5,6 +5,7 @@ use crate::{directory::look_beside_election, open_error::OpenError};
 use kraft_core::SnapshotId;
 use kraft_fs::FileSystem;
 use kraft_snapshot::{SnapshotReadError, frozen_name};
+use kraft_wire::uuid_text::METADATA_TOPIC_ID;
 use std::{fmt, path::Path};
 use uuid::Uuid;
 
@@ -86,7 +87,7 @@ fn is_zero_checkpoint(cause: &OpenError) -> bool {
 }
 
 fn has_no_records<F: FileSystem>(fs: &F, partition: &Path) -> bool {
-    let contents = look_beside_election(fs, partition);
+    let contents = look_beside_election(fs, partition, &METADATA_TOPIC_ID);
     contents.is_ok_and(|contents| contents.segments.values().all(|len| *len == 0))
 }
 

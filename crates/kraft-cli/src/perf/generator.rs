@@ -1,0 +1,204 @@
+//! The load: records that are due by a clock, whether or not those before them are committed.
+//!
+//! Their latency counts from when they are due, so what keeps the generator itself from being in time counts, too.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use kraft_core::Epoch;
+use kraft_transport::node::Handle;
+use kraft_transport::{Command, NodeState, RaftError, SubmitChangeResult, oneshot};
+use tokio::sync::{mpsc, watch};
+use tracing::info;
+
+use super::machine::Opaque;
+use super::measured::Measured;
+
+/// What is proposed.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    /// Records a second; 0 for as many as there is room for.
+    pub(super) throughput: u32,
+    pub(super) record_bytes: usize,
+    /// How many may wait for their commit.
+    pub(super) in_flight_max: u64,
+}
+
+/// Proposes records whenever this node leads.
+pub(super) struct Generator {
+    handle: Handle<Opaque>,
+    state: watch::Receiver<NodeState>,
+    load: Load,
+    record: Vec<u8>,
+    measured: Arc<Measured>,
+    waiting: Arc<Waiting>,
+    proposed: mpsc::UnboundedSender<Proposed>,
+}
+
+/// How many records wait for their commit.
+#[derive(Default)]
+struct Waiting {
+    records: AtomicU64,
+    /// Told whenever they have become fewer.
+    fewer: tokio::sync::Notify,
+}
+
+/// Records that were proposed together.
+struct Proposed {
+    count: u64,
+    due: Instant,
+    epoch: Epoch,
+    answer: oneshot::Receiver<Result<SubmitChangeResult, RaftError>>,
+}
+
+impl Generator {
+    pub(super) fn new(handle: &Handle<Opaque>, load: Load, measured: Arc<Measured>) -> Self {
+        let waiting = Arc::new(Waiting::default());
+        // Bounded by what may wait for its commit.
+        let (proposed, answers) = mpsc::unbounded_channel();
+        tokio::spawn(collect(answers, Arc::clone(&measured), Arc::clone(&waiting)));
+        Self {
+            handle: handle.clone(),
+            state: handle.watch(),
+            load,
+            record: (0..load.record_bytes).map(|at| at as u8).collect(),
+            measured,
+            waiting,
+            proposed,
+        }
+    }
+
+    /// Ends with the node.
+    pub(super) async fn run(mut self) {
+        loop {
+            let leading = self.state.wait_for(|state| state.leading).await;
+            let Ok(epoch) = leading.map(|state| state.epoch) else {
+                return;
+            };
+            info!(%epoch, "leads and makes the load");
+            self.measured.begin();
+            let ended = match self.load.throughput {
+                0 => self.propose_all_there_is_room_for(epoch).await,
+                throughput => self.propose_by_the_clock(epoch, throughput).await,
+            };
+            self.measured.end();
+            if ended {
+                return;
+            }
+        }
+    }
+
+    /// Says whether the node has ended.
+    async fn propose_by_the_clock(&self, epoch: Epoch, throughput: u32) -> bool {
+        let started = Instant::now();
+        let due_of = |record: u64| started + Duration::from_secs_f64(record as f64 / f64::from(throughput));
+        let mut next = 0_u64;
+        loop {
+            if !self.leads(epoch) {
+                return false;
+            }
+            let due = (started.elapsed().as_secs_f64() * f64::from(throughput)) as u64 + 1;
+            let together = (due - next).div_ceil(PROPOSALS_PER_TICK).min(self.together_max());
+            for _ in 0..PROPOSALS_PER_TICK {
+                let count = together.min(due - next);
+                if count == 0 {
+                    break;
+                }
+                if !self.has_room(count) {
+                    self.measured.refused(due - next);
+                    next = due;
+                    break;
+                }
+                if self.propose(count, due_of(next), epoch).await {
+                    return true;
+                }
+                next += count;
+            }
+            tokio::time::sleep_until(due_of(next).max(Instant::now()).into()).await;
+        }
+    }
+
+    /// Says whether the node has ended.
+    async fn propose_all_there_is_room_for(&self, epoch: Epoch) -> bool {
+        let count = (self.load.in_flight_max / PROPOSALS_PER_TICK).clamp(1, self.together_max());
+        while self.leads(epoch) {
+            let fewer = self.waiting.fewer.notified();
+            if !self.has_room(count) {
+                // Whether this node leads is looked at again in any case.
+                let _ = tokio::time::timeout(LOOK_AGAIN, fewer).await;
+                continue;
+            }
+            if self.propose(count, Instant::now(), epoch).await {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn leads(&self, epoch: Epoch) -> bool {
+        let state = self.state.borrow();
+        state.leading && state.epoch == epoch
+    }
+
+    fn has_room(&self, count: u64) -> bool {
+        self.waiting.records.load(Ordering::Relaxed) + count <= self.load.in_flight_max
+    }
+
+    /// Records that fit into one batch with room to spare.
+    fn together_max(&self) -> u64 {
+        (TOGETHER_BYTES_MAX / self.load.record_bytes as u64).max(1)
+    }
+
+    /// Proposes records as one change. Says whether the node has ended.
+    async fn propose(&self, count: u64, due: Instant, epoch: Epoch) -> bool {
+        let (reply, answer) = oneshot::channel();
+        let command = Command::SubmitChange {
+            records: (0..count).map(|_| self.record.clone()).collect(),
+            expected_image: None,
+            reply,
+        };
+        self.waiting.records.fetch_add(count, Ordering::Relaxed);
+        let proposed = Proposed {
+            count,
+            due,
+            epoch,
+            answer,
+        };
+        self.handle.commands().send(command).await.is_err() || self.proposed.send(proposed).is_err()
+    }
+}
+
+/// Waits for the answers in the order of the proposals, which is that of the log.
+async fn collect(
+    mut proposed: mpsc::UnboundedReceiver<Proposed>,
+    measured: Arc<Measured>,
+    waiting: Arc<Waiting>,
+) {
+    let mut committed_in = None;
+    while let Some(Proposed {
+        count,
+        due,
+        epoch,
+        answer,
+    }) = proposed.recv().await
+    {
+        let answer = answer.await;
+        waiting.records.fetch_sub(count, Ordering::Relaxed);
+        waiting.fewer.notify_one();
+        if let Ok(Ok(SubmitChangeResult { base_offset, .. })) = answer {
+            measured.committed(count, due.elapsed());
+            if committed_in != Some(epoch) {
+                committed_in = Some(epoch);
+                info!(%epoch, base_offset, "the first of its records is committed");
+            }
+        } else {
+            measured.refused(count);
+        }
+    }
+}
+
+/// Up to so many records that are due at one moment are proposed one by one.
+const PROPOSALS_PER_TICK: u64 = 64;
+const TOGETHER_BYTES_MAX: u64 = 256 * 1024;
+const LOOK_AGAIN: Duration = Duration::from_millis(100);

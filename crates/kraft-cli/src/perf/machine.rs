@@ -1,0 +1,68 @@
+//! A state machine that takes every record and keeps none.
+
+use std::convert::Infallible;
+use std::iter;
+
+use kraft_core::state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues};
+use kraft_core::{Epoch, SnapshotId, StateMachine};
+
+/// Where the log has been applied to is all that there is to know.
+pub(super) struct Opaque(Provenance);
+
+impl Opaque {
+    pub(super) fn new() -> Self {
+        Self(Provenance {
+            last_offset: -1,
+            last_epoch: Epoch(0),
+        })
+    }
+}
+
+impl StateMachine for Opaque {
+    type Record = Vec<u8>;
+    type Image = Provenance;
+    type Mutation = Infallible;
+    type Snapshot = iter::Empty<Vec<u8>>;
+
+    fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
+        self.0 = Provenance {
+            last_offset: batch.last,
+            last_epoch: batch.epoch,
+        };
+        Ok(())
+    }
+
+    fn load(
+        &mut self,
+        id: SnapshotId,
+        _timestamp_ms: i64,
+        _values: &mut dyn Iterator<Item = &[u8]>,
+    ) -> Result<(), ApplyFault> {
+        self.0 = Provenance {
+            last_offset: id.end_offset - 1,
+            last_epoch: id.epoch,
+        };
+        Ok(())
+    }
+
+    fn propose(
+        &mut self,
+        records: Vec<Vec<u8>>,
+        _expected: Option<Provenance>,
+    ) -> Result<RecordValues, ProposeError> {
+        Ok(records)
+    }
+
+    fn image(&self) -> Provenance {
+        self.0
+    }
+
+    fn provenance(&self) -> Provenance {
+        self.0
+    }
+
+    /// There is no state that a snapshot could hold in place of the log.
+    fn snapshot(&self) -> Option<Self::Snapshot> {
+        None
+    }
+}

@@ -1,0 +1,93 @@
+//! The node: its configuration, its load, its lines and its end.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use kraft_fs::RealFs;
+use kraft_log::LogOptions;
+use kraft_transport::codec::Topic;
+use kraft_transport::engine::EngineConfig;
+use kraft_transport::node::{self, Handle, NodeConfig};
+use kraft_transport::properties::{ServerConfig, local_host_name};
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::info;
+use uuid::Uuid;
+
+use super::generator::{Generator, Load};
+use super::machine::Opaque;
+use super::measured::Measured;
+use crate::run;
+
+/// Runs until a signal says stop or the node ends by itself.
+pub(super) async fn run(
+    config: &ServerConfig,
+    directory_id: Uuid,
+    load: Load,
+    seed: u64,
+) -> Result<(), Box<dyn Error>> {
+    // Before the node starts, so that a signal in between is not the end of the process.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let handle = node::start(node_config(config, directory_id, seed), Opaque::new()).await?;
+    for (name, address) in handle.local_addrs() {
+        info!("listening on {name}://{address}");
+    }
+    let measured = Arc::new(Measured::new(load.record_bytes));
+    let generator = Generator::new(&handle, load, Arc::clone(&measured));
+    let generator = tokio::spawn(generator.run());
+    let lines = tokio::spawn(print_lines(Arc::clone(&measured)));
+    let outcome = tokio::select! {
+        _ = terminate.recv() => stop(&handle, "SIGTERM").await,
+        _ = interrupt.recv() => stop(&handle, "SIGINT").await,
+        ended = handle.ended() => ended.map_err(Into::into),
+    };
+    generator.abort();
+    lines.abort();
+    measured.print_total()?;
+    outcome
+}
+
+async fn print_lines(measured: Arc<Measured>) {
+    loop {
+        tokio::time::sleep(Measured::WINDOW).await;
+        // Nobody may read them any more, and the node goes on.
+        let _ = measured.print_window();
+    }
+}
+
+async fn stop(handle: &Handle<Opaque>, why: &str) -> Result<(), Box<dyn Error>> {
+    info!("stopping because of {why}");
+    Ok(handle.shutdown().await?)
+}
+
+fn node_config(config: &ServerConfig, directory_id: Uuid, seed: u64) -> NodeConfig<RealFs> {
+    let endpoints = config.advertised_endpoints(&local_host_name(), |_| None);
+    let mut core = config.core_config(CLUSTER_ID.to_owned(), directory_id, endpoints, seed);
+    core.shutdown_timeout = run::HAND_OVER_WITHIN;
+    let mut engine = EngineConfig::new(core);
+    engine.topic = Topic {
+        name: TOPIC.into(),
+        id: TOPIC_ID,
+    };
+    engine.append_linger = config.quorum.append_linger;
+    engine.snapshot_max_new_bytes = u64::MAX;
+    engine.snapshot_max_interval = None;
+    NodeConfig {
+        engine,
+        fs: RealFs,
+        log_dir: config.metadata_log_dir.join(format!("{TOPIC}-0")),
+        log: LogOptions {
+            topic_id: TOPIC_ID,
+            ..run::log_options(config)
+        },
+        // None of its own: the node locks the directory above the log, and makes both where they are missing.
+        locks: Vec::new(),
+        on_fault: None,
+        listeners: run::listeners(config),
+    }
+}
+
+// Those of Kafka's `TestRaftServer`.
+const CLUSTER_ID: &str = "AAAAAAAAAAAAAAAAAAAAAA";
+const TOPIC: &str = "__raft_performance_test";
+const TOPIC_ID: Uuid = Uuid::from_u128(2);

@@ -1,0 +1,189 @@
+//! Real `kraft perf` processes: three of them commit their load, say how fast, and end when they are told.
+
+// A failing unwrap is how a test fails, in its helpers too.
+#![allow(clippy::unwrap_used)]
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
+const LIMIT: Duration = Duration::from_secs(60);
+
+#[test]
+fn three_nodes_commit_their_load_and_say_how_fast() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut nodes = start_three(folder.path(), &["--throughput", "200", "--record-size", "100"]);
+
+    let deadline = Instant::now() + LIMIT;
+    let (leader, line) = loop {
+        if let Some(found) = nodes.iter().find_map(|node| Some((node.id, node.lines().pop()?))) {
+            break found;
+        }
+        for node in &mut nodes {
+            assert_eq!(node.child.try_wait().unwrap(), None, "{}", node.log());
+        }
+        assert!(Instant::now() < deadline, "{}", nodes[0].log());
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let figure = |name: &str| -> f64 {
+        let found = line.split(' ').find_map(|word| word.strip_prefix(name));
+        found
+            .unwrap_or_else(|| panic!("{name} in {line}"))
+            .parse()
+            .unwrap()
+    };
+    assert!(figure("records=") > 0.0, "{line}");
+    assert!(
+        (figure("bytes/s=") - 100.0 * figure("records/s=")).abs() < 100.0,
+        "{line}"
+    );
+    let parts: Vec<f64> = ["p50=", "p75=", "p99=", "p999="].map(figure).to_vec();
+    assert!(parts.is_sorted() && parts[0] > 0.0, "{line}");
+
+    for node in &nodes {
+        node.terminate();
+    }
+    for node in &mut nodes {
+        let status = node.wait_for_end();
+        assert!(status.success(), "{status}: {}", node.log());
+        for line in node.lines() {
+            assert!(line.contains("p99="), "{line}");
+        }
+        let partition = node.folder.join("data/__raft_performance_test-0");
+        let metadata = fs::read_to_string(partition.join("partition.metadata")).unwrap();
+        assert!(
+            metadata.contains("topic_id: AAAAAAAAAAAAAAAAAAAAAg"),
+            "{metadata}"
+        );
+        let state = fs::read_to_string(partition.join("quorum-state")).unwrap();
+        assert!(state.contains("\"data_version\":0"), "{state}");
+        assert!(!node.folder.join("data/meta.properties").exists());
+    }
+    let written = |node: &Node| {
+        let partition = node.folder.join("data/__raft_performance_test-0");
+        fs::read(partition.join("00000000000000000000.log")).unwrap()
+    };
+    let longest = nodes.iter().map(written).max_by_key(Vec::len).unwrap();
+    for node in &nodes {
+        assert!(
+            longest.starts_with(&written(node)),
+            "node {} of leader {leader}",
+            node.id
+        );
+    }
+    let record: Vec<u8> = (0..100).collect();
+    assert!(longest.windows(100).any(|bytes| bytes == record));
+}
+
+#[test]
+fn a_file_without_voters_and_an_id_that_is_none_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("server.properties");
+    let text = "process.roles=controller\nnode.id=1\ncontroller.listener.names=CONTROLLER\n\
+                listeners=CONTROLLER://127.0.0.1:0\ncontroller.quorum.bootstrap.servers=127.0.0.1:1\n";
+    fs::write(&config, text).unwrap();
+    let said = |id: &str| {
+        let mut command = Command::new(KRAFT);
+        command.arg("perf").arg("-c").arg(&config);
+        let output = command.args(["--replica-directory-id", id]).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, stderr) = said("AAAAAAAAAAAAAAAAAAAAZA");
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("controller.quorum.voters is needed"), "{stderr}");
+    for wrong in ["AAAAAAAAAAAAAAAAAAAAAQ", "not-an-id"] {
+        let (code, stderr) = said(wrong);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("--replica-directory-id"), "{stderr}");
+    }
+}
+
+struct Node {
+    id: i32,
+    folder: PathBuf,
+    child: Child,
+}
+
+fn start_three(folder: &Path, arguments: &[&str]) -> Vec<Node> {
+    // All listeners are held until every node has a port, so that no two get the same.
+    let held: Vec<_> = (0..3)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+        .collect();
+    let ports: Vec<_> = held
+        .iter()
+        .map(|listener| listener.local_addr().unwrap().port())
+        .collect();
+    let voters: Vec<_> = (1..)
+        .zip(&ports)
+        .map(|(id, port)| format!("{id}@127.0.0.1:{port}"))
+        .collect();
+    drop(held);
+    let start = |(id, port): (i32, &u16)| {
+        let folder = folder.join(id.to_string());
+        fs::create_dir(&folder).unwrap();
+        let config = folder.join("server.properties");
+        let text = format!(
+            "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
+             listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.voters={}\n",
+            folder.join("data").display(),
+            voters.join(","),
+        );
+        fs::write(&config, text).unwrap();
+        let mut command = Command::new(KRAFT);
+        command.arg("perf").arg("-c").arg(&config);
+        command.args([
+            "--replica-directory-id",
+            &format!("AAAAAAAAAAAAAAAAAAAAZ{}", ["A", "Q", "g"][id as usize - 1]),
+        ]);
+        command.args(arguments).stdin(Stdio::null());
+        command.stdout(File::create(folder.join("stdout")).unwrap());
+        command.stderr(File::create(folder.join("stderr")).unwrap());
+        let child = command.spawn().unwrap();
+        Node { id, folder, child }
+    };
+    (1..).zip(&ports).map(start).collect()
+}
+
+impl Node {
+    /// What it has printed, whole lines alone.
+    fn lines(&self) -> Vec<String> {
+        let text = fs::read_to_string(self.folder.join("stdout")).unwrap();
+        text.split_inclusive('\n')
+            .filter_map(|line| line.strip_suffix('\n'))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("stderr")).unwrap()
+    }
+
+    fn terminate(&self) {
+        let pid = Pid::from_raw(self.child.id() as i32).unwrap();
+        kill_process(pid, Signal::TERM).unwrap();
+    }
+
+    fn wait_for_end(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + LIMIT;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "{}", self.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        // Fails only when the process has ended.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
