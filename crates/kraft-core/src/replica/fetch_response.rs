@@ -200,8 +200,10 @@ impl Replica {
                 self.fatal(reason, turn);
                 return false;
             }
-            // A leader begins its epoch once: with the record again, no log would open any more.
-            let begun_again = batch.epoch == end.last_epoch && announces_leader(batch);
+            // A leader begins its epoch once: with the record again, no log would open any more. An epoch of which a crash has left
+            // the entry in the cache, and no record, has not begun here.
+            let has_begun = || turn.log.end_for_epoch(Epoch(batch.epoch.0 - 1)).offset < end.last_offset;
+            let begun_again = batch.epoch == end.last_epoch && announces_leader(batch) && has_begun();
             if batch.epoch < end.last_epoch || begun_again {
                 turn.emit(Action::Discard { payload });
                 return false;
