@@ -33,9 +33,14 @@ impl CheckQuorum {
     pub(crate) fn renew(&mut self, voters: usize, leader_votes: bool, now: Instant) {
         let needed = (voters / 2 + 1).saturating_sub(usize::from(leader_votes));
         if self.fetched.len() >= needed {
-            self.fetched.clear();
-            self.deadline = now.after(self.window);
+            self.restart(now);
         }
+    }
+
+    /// Starts a new window.
+    pub(crate) fn restart(&mut self, now: Instant) {
+        self.fetched.clear();
+        self.deadline = now.after(self.window);
     }
 
     /// Forgets those that are no voters any more: they vouch for nobody.

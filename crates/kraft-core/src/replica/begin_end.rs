@@ -61,6 +61,7 @@ impl Replica {
                 {
                     let wait = successor_backoff(rank, self.config.election_backoff_max);
                     follower.fetch = Timer::at(turn.mono().after(wait));
+                    follower.leader_resigned = true;
                 }
                 ErrorCode::None
             }

@@ -48,11 +48,14 @@ impl Replica {
     }
 
     fn poll_unattached(&mut self, turn: &mut Turn<'_>) {
+        if self.shutting_down() {
+            return;
+        }
         if !self.may_campaign() {
             self.fetch_from_bootstrap_server(turn);
             return;
         }
-        if self.shutting_down() || self.installing.is_some() {
+        if self.installing.is_some() {
             return;
         }
         let election = self.election_timer_of_new_voter(turn.mono());

@@ -173,6 +173,17 @@ impl Replica {
         }
         self.control.load(snapshot, control);
         self.follow_high_watermark(snapshot.end_offset, turn);
+        self.may_fetch_again(turn);
+    }
+
+    /// The log is a log again. That nothing could be fetched until now says nothing of the leader.
+    fn may_fetch_again(&mut self, turn: &Turn<'_>) {
+        let fetch = self.fetch_timer(turn.mono());
+        if let Role::Follower(follower) = &mut self.role
+            && !follower.leader_resigned
+        {
+            follower.fetch = fetch;
+        }
     }
 
     /// What was fetched is no snapshot. The log is as it was, and after a rest the next Fetch finds the way again.
@@ -180,6 +191,9 @@ impl Replica {
         let whole = self
             .installing
             .take_if(|installing| installing.snapshot == snapshot && installing.unverified.is_some());
+        if whole.is_some() {
+            self.may_fetch_again(turn);
+        }
         if let Role::Follower(follower) = &mut self.role {
             let begun = follower
                 .download

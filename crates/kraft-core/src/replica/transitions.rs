@@ -232,6 +232,7 @@ impl Replica {
             .iter()
             .any(|record| matches!(record, ControlRecord::Voters(_)));
         self.control.append(&batch);
+        self.control.truncate_older(turn.log.start());
         let op = DiskOp::Append {
             base,
             batches: [batch].into_iter().collect(),
@@ -246,7 +247,7 @@ impl Replica {
             last_offset: end,
         };
         if names_voters && let Role::Leader(leader) = &mut self.role {
-            leader.adopt_voters(self.control.voters());
+            leader.adopt_voters(self.control.voters(), turn.mono());
         }
         self.complete_fetches(turn);
         if names_voters {
@@ -336,6 +337,7 @@ impl Replica {
             fetch: self.fetch_timer(now),
             update_voter: Timer::at(now.after(self.update_voter_period())),
             update_due: false,
+            leader_resigned: false,
             has_fetched: false,
             has_updated_leader: false,
             download: None,

@@ -22,6 +22,8 @@ pub(crate) struct Follower {
     pub(crate) update_voter: Timer,
     /// Whether that time has come and the leader could not be told yet.
     pub(crate) update_due: bool,
+    /// Whether the leader has said that it stops: `fetch` is then this replica's turn to campaign.
+    pub(crate) leader_resigned: bool,
     /// Whether this leader has answered; from then on pre-votes of others are refused.
     pub(crate) has_fetched: bool,
     /// Whether this leader knows our endpoints and levels (kraft.version 0).

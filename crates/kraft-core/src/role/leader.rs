@@ -71,12 +71,16 @@ impl Leader {
             upgrade_callers: Vec::new(),
             reads: ReadBarriers::default(),
         };
-        leader.adopt_voters(voters);
+        leader.adopt_voters(voters, now);
         leader
     }
 
     /// The voter set has changed: everybody keeps the progress that is known.
-    pub(crate) fn adopt_voters(&mut self, voters: &VoterSet) {
+    pub(crate) fn adopt_voters(&mut self, voters: &VoterSet, now: Instant) {
+        if self.voters.len() == 1 && voters.len() > 1 {
+            // Nobody had to fetch from a lone voter, so its window may have been over for long.
+            self.check_quorum.restart(now);
+        }
         let mut old = core::mem::take(&mut self.voters);
         for voter in voters.iter() {
             let same = |(key, _): &(ReplicaKey, Progress)| {
@@ -127,12 +131,12 @@ impl Leader {
         false
     }
 
-    /// Makes room for many at once, because it looks at all.
+    /// Makes room for many at once, because it looks at all. A leader that is no voter any more never fetches, and stays.
     fn forget_most_silent_observers(&mut self) {
         let mut by_silence: Vec<_> = self
             .observers
             .iter()
-            .map(|(key, progress)| (progress.fetched_at(), *key))
+            .filter_map(|(key, progress)| Some((progress.fetched_at()?, *key)))
             .collect();
         by_silence.sort_unstable();
         for (_, key) in by_silence.into_iter().take(Self::OBSERVERS_MAX / 8) {
@@ -257,10 +261,22 @@ mod tests {
         let key = |id: i32| ReplicaKey::new(NodeId(id), Uuid::from_u128(100 + u128::from(id.unsigned_abs())));
         assert!(leader.fetched(key(1), 10, 10, at(1)));
         assert_eq!(leader.majority_end(&key(0), 10), Some(10));
-        leader.adopt_voters(&voters(&[key(0), key(1), key(2)]));
+        leader.adopt_voters(&voters(&[key(0), key(1), key(2)]), at(1).mono);
         assert_eq!(leader.majority_end(&key(0), 15), Some(10));
         assert!(leader.fetched(key(2), 13, 15, at(2)));
         assert_eq!(leader.majority_end(&key(0), 15), Some(13));
+    }
+
+    #[test]
+    fn a_removed_leader_is_not_pushed_out_by_observers_that_it_does_not_know() {
+        let (local, other) = ([0, 1].map(NodeId)).map(ReplicaKey::without_directory).into();
+        let mut leader = leader(&voters(&[local, other]));
+        leader.adopt_voters(&voters(&[other]), at(1).mono);
+        for id in 2..10_000 {
+            leader.fetched(ReplicaKey::without_directory(NodeId(id)), 0, 1, at(2));
+        }
+        assert!(leader.observers().count() <= Leader::OBSERVERS_MAX);
+        assert!(leader.observers().any(|(key, _)| key == local));
     }
 
     #[test]

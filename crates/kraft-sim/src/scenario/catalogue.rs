@@ -138,11 +138,16 @@ pub const OWN_THEMES: &[Theme] = &[
         "A leader that is shut down waits for its successor",
         9,
     ),
-    Theme::new("REFUSAL", "What a peer says is not believed", 7),
+    Theme::new("REFUSAL", "What a peer says is not believed", 8),
     Theme::new(
         "READ",
         "Reads behind a barrier, which the reference does not have",
         4,
+    ),
+    Theme::new(
+        "CLOCK",
+        "Timers that start anew when somebody else is waited for",
+        2,
     ),
 ];
 
