@@ -127,6 +127,11 @@ impl Replica {
         }
         let key = node.key;
         let written = if level == 0 {
+            // Nobody but this replica knows what it is. With another directory the upgrade would take its vote away.
+            let impersonates = key.id == self.config.local.id && key != self.config.local;
+            if impersonates {
+                return Err(ErrorCode::VoterNotFound);
+            }
             let reported = leader.reported_voters.as_ref();
             let updated = reported.and_then(|voters| voters.update_ignoring_directory(node));
             leader.reported_voters = Some(updated.ok_or(ErrorCode::VoterNotFound)?);
