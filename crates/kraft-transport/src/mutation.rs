@@ -72,7 +72,6 @@ mod chosen {
         ReordersRecords: "records that are joined in a batch stand in another order than was told",
         ReordersBatches: "fetched batches are appended the last one first",
         SnapshotsPastApplied: "a snapshot is named after more than is applied",
-        AnswersFromCutLog: "a read that a truncation has overtaken is answered all the same",
         LeadsBeforeApplying: "the state machine leads before it has applied what it has to know",
     }
 

@@ -108,7 +108,7 @@ where
                 ..
             } => {
                 let (from, max_bytes) = (*from, limited(*max_bytes));
-                if truncations != self.truncations && !mutated!(AnswersFromCutLog) {
+                if truncations != self.truncations {
                     self.send_answer(caller, &truncated(answer), Bytes::new());
                 } else if from >= self.log_end() {
                     self.send_answer(caller, &answer, Bytes::new());
@@ -276,8 +276,7 @@ where
                     ReadOutcome::Batches(bytes) | ReadOutcome::Window(bytes) => Some(bytes),
                     ReadOutcome::Snapshot(_) | ReadOutcome::Gone | ReadOutcome::Failed { .. } => None,
                 };
-                let is_current = truncations == self.truncations || mutated!(AnswersFromCutLog);
-                match bytes.filter(|_| is_current) {
+                match bytes.filter(|_| truncations == self.truncations) {
                     Some(bytes) => self.send_answer(caller, &answer, bytes),
                     None => self.send_answer(caller, &truncated(answer), Bytes::new()),
                 }
