@@ -90,10 +90,7 @@ pub const THEMES: &[Theme] = &[
     Theme::new("SHUTDOWN", "Shutdown", 4),
     Theme::new("SNAPSHOT", "Snapshot files, FetchSnapshot, createSnapshot", 31)
         .foreign(&[(26, "a writer that lives on after the freeze")]),
-    Theme::new("QSTATE", "Transitions between roles and what is stored", 63).foreign(&[(
-        12,
-        "a replica without an id, which only the reference's tools have",
-    )]),
+    Theme::new("QSTATE", "Transitions between roles and what is stored", 63),
     Theme::new("APPEND", "Append and batching", 18).foreign(&[(
         13,
         "the lock between those who append and the one who drains, where here one thread does both",
