@@ -1,7 +1,12 @@
 //! A leader whose voters change while it leads. Replica 1 leads; what the reference's tests call 0 is 1 here.
 
 use super::harness::{Node, elected};
-use crate::{action::Action, role::Role};
+use crate::{
+    action::Action,
+    rng::Rng,
+    role::{Role, RoleName},
+};
+use alloc::vec;
 use core::time::Duration;
 
 /// A leader of the voters 1, 2 and 3 with 15 records, of which 2 has all and 3 has ten: all 15 are committed.
@@ -108,4 +113,41 @@ fn checkquorum_005_the_majority_that_has_to_fetch_follows_the_voter_set() {
     node.pass(half);
     assert_eq!(fetch(&mut node, 3), half, "the leader does not count any more");
     assert_eq!(fetch(&mut node, 2), window);
+}
+
+/// Voters come and go one at a time, with long rests between, and everybody fetches all the time, voter or not.
+#[test]
+fn a_leader_that_everybody_fetches_from_leads_on_whoever_comes_and_goes() {
+    for seed in 0..20 {
+        let mut rng = Rng::new(seed);
+        let mut node = Node::open(&[1]);
+        let mut voters = vec![1];
+        node.flush();
+        for _ in 0..300 {
+            node.pass(Duration::from_millis(500));
+            let end = node.log.end.last_offset;
+            for other in 2..=5 {
+                node.fetch(other, end, 1, 0);
+            }
+            assert_eq!(
+                node.replica.role(),
+                RoleName::Leader,
+                "seed {seed}, voters {voters:?}"
+            );
+            assert_eq!(
+                node.replica.high_watermark(),
+                Some(end),
+                "seed {seed}, voters {voters:?}"
+            );
+            if rng.below(10) == 0 {
+                let other = i32::try_from(2 + rng.below(4)).expect("small");
+                match voters.iter().position(|voter| *voter == other) {
+                    Some(place) => _ = voters.remove(place),
+                    None => voters.push(other),
+                }
+                node.change_voters(&voters);
+                node.flush();
+            }
+        }
+    }
 }
