@@ -4,6 +4,8 @@ mod abstention;
 mod cluster;
 mod harness;
 mod hostile;
+mod parked_fetches;
+mod snapshots;
 mod update_voter;
 mod voter_changes;
 
@@ -422,48 +424,6 @@ fn the_next_leader_decides_what_becomes_of_a_proposal() {
 }
 
 #[test]
-fn a_parked_fetch_is_completed_by_the_append_and_by_the_high_watermark() {
-    let mut node = elected(&[1, 2, 3], 1);
-    node.flush();
-    let end = node.log.end.last_offset;
-    assert_eq!(plans(&node.fetch(2, end, 1, 500)), [FetchPlan::Empty]);
-    assert_eq!(plans(&node.fetch_knowing(2, end, 1, 500, end)), []);
-    let out = node.propose(1, 1);
-    assert_eq!(
-        plans(&out),
-        [FetchPlan::Read {
-            from: end,
-            max_bytes: 1024
-        }]
-    );
-    assert_eq!(plans(&node.fetch_knowing(3, end + 1, 1, 500, end)), []);
-    assert_eq!(plans(&node.flush()), [FetchPlan::Empty]);
-}
-
-fn plans(out: &[Action]) -> alloc::vec::Vec<FetchPlan> {
-    out.iter()
-        .filter_map(|action| match action {
-            Action::Reply {
-                answer: Answer::Fetch { plan, .. },
-                ..
-            } => Some(*plan),
-            _ => None,
-        })
-        .collect()
-}
-
-#[test]
-fn a_parked_fetch_expires_with_what_was_true_when_it_came() {
-    let mut node = elected(&[1, 2, 3], 1);
-    node.flush();
-    let end = node.log.end.last_offset;
-    node.fetch(3, end, 1, 0);
-    assert_eq!(plans(&node.fetch_knowing(2, end, 1, 500, end)), []);
-    assert_eq!(plans(&node.pass(Duration::from_millis(499))), []);
-    assert_eq!(plans(&node.pass(Duration::from_millis(1))), [FetchPlan::Empty]);
-}
-
-#[test]
 fn a_leader_without_a_majority_resigns_and_says_so() {
     let mut node = elected(&[1, 2, 3], 1);
     node.flush();
@@ -581,115 +541,6 @@ fn begin_quorum_epoch_makes_a_follower_and_its_repetition_changes_nothing() {
 }
 
 #[test]
-fn a_snapshot_takes_the_place_of_the_log() {
-    let mut node = follower_of(2, 5);
-    let request = node.sent().pop().expect("a fetch").0;
-    let id = SnapshotId {
-        end_offset: 100,
-        epoch: Epoch(4),
-    };
-    node.snapshot_offered(request, 5, id);
-    let (request, _, body) = node.sent().pop().expect("a fetch");
-    assert!(matches!(body, PeerRequest::FetchSnapshot { snapshot, position: 0, .. } if snapshot == id));
-    node.snapshot_chunk(request, 5, id, 0, 60, 100);
-    let (request, _, body) = node.sent().pop().expect("a fetch");
-    assert!(matches!(body, PeerRequest::FetchSnapshot { position: 60, .. }));
-    let out = node.snapshot_chunk(request, 5, id, 60, 40, 100);
-    let [
-        Action::Disk {
-            op: DiskOp::SnapshotChunk { last: true, .. },
-            ..
-        },
-    ] = &out[..]
-    else {
-        panic!("{out:?}")
-    };
-    let out = node.flush();
-    let [
-        Action::Disk {
-            op: DiskOp::TruncateFully { .. },
-            ..
-        },
-    ] = &out[..]
-    else {
-        panic!("{out:?}")
-    };
-    node.sent();
-    node.pass(Duration::from_secs(60));
-    let fetches = |body: &PeerRequest| {
-        matches!(
-            body,
-            PeerRequest::Fetch { .. } | PeerRequest::FetchSnapshot { .. }
-        )
-    };
-    assert!(!node.sent().iter().any(|(_, _, body)| fetches(body)));
-    assert_eq!(node.replica.role(), RoleName::Follower);
-    node.log.install(id);
-    let out = node.step(Event::SnapshotInstalled {
-        snapshot: id,
-        control: vec![],
-    });
-    assert_eq!(out[0], Action::Commit { high_watermark: 100 });
-    assert_eq!(node.replica.high_watermark(), Some(100));
-}
-
-/// A node that has ordered the last piece of the snapshot, and the request that the leader then expects next.
-fn fetched(id: SnapshotId) -> Node {
-    let mut node = follower_of(2, 5);
-    let request = node.sent().pop().expect("a fetch").0;
-    node.snapshot_offered(request, 5, id);
-    let (request, _, _) = node.sent().pop().expect("a fetch");
-    node.snapshot_chunk(request, 5, id, 0, 100, 100);
-    node
-}
-
-#[test]
-fn a_snapshot_that_fails_its_checks_leaves_the_log_and_is_fetched_again_after_a_rest() {
-    let id = SnapshotId {
-        end_offset: 100,
-        epoch: Epoch(4),
-    };
-    let mut node = fetched(id);
-    let before = node.log.end;
-    node.step(Event::SnapshotRejected { snapshot: id });
-    let out = node.flush();
-    assert!(out.is_empty(), "{out:?}");
-    assert_eq!(node.log.end, before);
-    let (request, to, _) = node.sent().pop().expect("another voter is asked meanwhile");
-    assert_eq!(to.id, NodeId(3), "the leader gets a rest");
-    node.step(Event::RequestFailed {
-        request,
-        fault: RequestFault::Disconnected,
-    });
-    node.pass(Duration::from_millis(20));
-    let (request, _, body) = node.sent().pop().expect("a fetch");
-    assert!(matches!(body, PeerRequest::Fetch { .. }), "{body:?}");
-    node.snapshot_offered(request, 5, id);
-    let (_, _, body) = node.sent().pop().expect("a fetch");
-    assert!(
-        matches!(body, PeerRequest::FetchSnapshot { position: 0, .. }),
-        "{body:?}"
-    );
-}
-
-#[test]
-fn a_rejection_that_comes_too_late_does_not_undo_the_installation() {
-    let id = SnapshotId {
-        end_offset: 100,
-        epoch: Epoch(4),
-    };
-    let mut node = fetched(id);
-    node.flush();
-    node.step(Event::SnapshotRejected { snapshot: id });
-    node.pass(Duration::from_secs(60));
-    assert!(
-        node.sent()
-            .iter()
-            .all(|(_, _, body)| !matches!(body, PeerRequest::Fetch { .. }))
-    );
-}
-
-#[test]
 fn ticks_that_are_not_due_change_nothing() {
     for mut node in [Node::open(&[1, 2, 3]), follower_of(2, 5), elected(&[1, 2, 3], 1)] {
         node.flush();
@@ -711,57 +562,4 @@ fn a_follower_shuts_down_at_once() {
         timeout: Duration::from_secs(5),
     });
     assert_eq!(out, [Action::ShutdownComplete { timed_out: false }]);
-}
-
-#[test]
-fn an_epoch_without_records_behind_a_snapshot_is_forgotten() {
-    let id = SnapshotId {
-        end_offset: 100,
-        epoch: Epoch(4),
-    };
-    let mut node = follower_of(2, 5);
-    node.log.install(id);
-    node.log.submit(
-        Ticket(0),
-        &DiskOp::StartEpoch {
-            epoch: Epoch(5),
-            start: 100,
-        },
-        node.now.mono,
-    );
-    let request = node.sent().pop().expect("a fetch").0;
-    let out = node.snapshot_offered(request, 5, id);
-    assert!(
-        matches!(
-            out[..],
-            [Action::Disk {
-                op: DiskOp::Truncate { to: 100 },
-                ..
-            }]
-        ),
-        "{out:?}"
-    );
-}
-
-#[test]
-fn a_snapshot_that_brings_nothing_is_not_fetched() {
-    let mut node = follower_of(2, 5);
-    let request = node.sent().pop().expect("a fetch").0;
-    node.fetch_response(request, 5, 3, batches(&[(0, 9, 5)], 1));
-    let request = node.sent().pop().expect("a fetch").0;
-    for (end_offset, epoch) in [(5, 5), (2, 6), (10, 5)] {
-        let id = SnapshotId {
-            end_offset,
-            epoch: Epoch(epoch),
-        };
-        let mut node = node.clone();
-        let out = node.snapshot_offered(request, 5, id);
-        assert!(
-            !out.iter().any(|action| matches!(action, Action::Disk { .. })),
-            "{out:?}"
-        );
-        node.pass(Duration::from_millis(20));
-        let (_, _, body) = node.sent().pop().expect("a fetch");
-        assert!(matches!(body, PeerRequest::Fetch { .. }), "{body:?}");
-    }
 }

@@ -1,0 +1,45 @@
+//! Fetches that wait on a leader.
+
+use super::*;
+
+#[test]
+fn a_parked_fetch_is_completed_by_the_append_and_by_the_high_watermark() {
+    let mut node = elected(&[1, 2, 3], 1);
+    node.flush();
+    let end = node.log.end.last_offset;
+    assert_eq!(plans(&node.fetch(2, end, 1, 500)), [FetchPlan::Empty]);
+    assert_eq!(plans(&node.fetch_knowing(2, end, 1, 500, end)), []);
+    let out = node.propose(1, 1);
+    assert_eq!(
+        plans(&out),
+        [FetchPlan::Read {
+            from: end,
+            max_bytes: 1024
+        }]
+    );
+    assert_eq!(plans(&node.fetch_knowing(3, end + 1, 1, 500, end)), []);
+    assert_eq!(plans(&node.flush()), [FetchPlan::Empty]);
+}
+
+fn plans(out: &[Action]) -> alloc::vec::Vec<FetchPlan> {
+    out.iter()
+        .filter_map(|action| match action {
+            Action::Reply {
+                answer: Answer::Fetch { plan, .. },
+                ..
+            } => Some(*plan),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_parked_fetch_expires_with_what_was_true_when_it_came() {
+    let mut node = elected(&[1, 2, 3], 1);
+    node.flush();
+    let end = node.log.end.last_offset;
+    node.fetch(3, end, 1, 0);
+    assert_eq!(plans(&node.fetch_knowing(2, end, 1, 500, end)), []);
+    assert_eq!(plans(&node.pass(Duration::from_millis(499))), []);
+    assert_eq!(plans(&node.pass(Duration::from_millis(1))), [FetchPlan::Empty]);
+}
