@@ -4,6 +4,7 @@ use crate::{
     clock,
     error::{RaftError, SubmitChangeResult},
     inbound::Inbound,
+    metrics::EngineMetrics,
     peer_api::PeerApi,
     storage::{ReadId, ReadOutcome, SnapshotOutcome},
     views::{MetadataFetchSlice, QuorumStateSnapshot},
@@ -141,6 +142,11 @@ pub enum Command<S: StateMachine> {
         /// Takes it.
         reply: oneshot::Sender<QuorumStateSnapshot>,
     },
+    /// Tell what metrics are made of.
+    Metrics {
+        /// Takes it.
+        reply: oneshot::Sender<EngineMetrics>,
+    },
     /// Read committed batches for an observer (api 1004).
     MetadataFetch {
         /// The first offset wanted.
@@ -198,6 +204,7 @@ impl<S: StateMachine> Command<S> {
             Self::Resign { reply } => reply.is_closed(),
             Self::TriggerSnapshot { reply } => reply.is_closed(),
             Self::QuorumStateSnapshot { reply } => reply.is_closed(),
+            Self::Metrics { reply } => reply.is_closed(),
             Self::MetadataFetch { reply, .. } => reply.is_closed(),
             #[cfg(test)]
             Self::TestAppendAndCommit { reply, .. } => reply.is_closed(),
@@ -233,6 +240,7 @@ impl<S: StateMachine> Command<S> {
             | Self::SubmitDelegationTokenMutations { .. }
             | Self::ReadBarrier { .. }
             | Self::QuorumStateSnapshot { .. }
+            | Self::Metrics { .. }
             | Self::MetadataFetch { .. } => true,
             #[cfg(test)]
             Self::TestAppendAndCommit { .. } => true,

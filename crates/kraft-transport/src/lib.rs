@@ -126,6 +126,7 @@ pub mod error;
 pub mod event_times;
 pub mod inbound;
 pub mod memory;
+pub mod metrics;
 pub mod network;
 pub mod node;
 pub mod peer_api;
@@ -146,7 +147,7 @@ pub use peer_api::PeerApi;
 pub use storage::{
     ReadId, ReadOutcome, ReadRequest, SnapshotContents, SnapshotJob, SnapshotOutcome, Storage,
 };
-pub use views::{MetadataFetchSlice, NodeState, ObserverReplica, QuorumStateSnapshot};
+pub use views::{Health, MetadataFetchSlice, NodeState, NotReady, ObserverReplica, QuorumStateSnapshot};
 
 /// Changes of the voter set, for [`Handle::reconfigure`].
 pub use kraft_core::{ReconfigOutcome, VoterChange};

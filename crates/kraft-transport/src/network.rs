@@ -1,7 +1,8 @@
 //! The network as the engine sees it.
 
+use crate::metrics::ChannelMetrics;
 use kraft_core::{Endpoint, PeerRequest, ReplicaKey, RequestFault, RequestId};
-use std::pin::Pin;
+use std::{pin::Pin, sync::Arc};
 
 /// A request on its way to a peer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,11 @@ pub trait Network {
     /// # Errors
     /// It cannot be sent; there will be no other outcome.
     fn send(&mut self, request: OutboundRequest) -> Result<(), RequestFault>;
+
+    /// Counts of what goes over its connections, where it keeps them.
+    fn channel_metrics(&self) -> Option<Arc<ChannelMetrics>> {
+        None
+    }
 
     /// The node ends and takes nothing more: resolves when what was taken before has left. It is not waited for long.
     fn finish(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {

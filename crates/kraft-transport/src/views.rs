@@ -1,8 +1,9 @@
 //! What the engine tells about itself, as plain values.
 
+use crate::error::NodeError;
 use bytes::Bytes;
 use kraft_core::{Endpoint, Epoch, NodeId, RoleName, SnapshotId, VoterSet};
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 use uuid::Uuid;
 
 /// Committed batches for an observer (api 1004).
@@ -98,6 +99,82 @@ pub struct NodeState {
     /// Whether the disk has been silent for a second or longer about something that it was given, as of
     /// the last turn.
     pub disk_stalled: bool,
+    /// Why the node is not ready; `None` when it is.
+    pub not_ready: Option<NotReady>,
+}
+
+/// Why a node is not ready: others should not count on it now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum NotReady {
+    /// It has no leader to follow, and does not lead.
+    NoLeader,
+    /// It is elected, and what its epoch begins with is not committed or not applied yet.
+    Activating,
+    /// It follows, and has not yet applied what its leader told to be committed.
+    CatchingUp,
+    /// The disk is silent.
+    DiskStalled,
+    /// It was asked to end.
+    ShuttingDown,
+    /// It has ended as it was asked to.
+    Ended,
+    /// It has ended by a fault.
+    Failed,
+}
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoLeader => "no leader",
+            Self::Activating => "elected, not active yet",
+            Self::CatchingUp => "catching up",
+            Self::DiskStalled => "the disk does not answer",
+            Self::ShuttingDown => "shutting down",
+            Self::Ended => "ended",
+            Self::Failed => "failed",
+        })
+    }
+}
+
+/// How a node is, with the reason.
+///
+/// Its text is one line: `ready: leader of epoch 7`, or `not ready: no leader: candidate in epoch 7: …`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// What it is and how far.
+    pub state: NodeState,
+    /// What it ended with, if that was a fault.
+    pub fault: Option<NodeError>,
+}
+
+impl Health {
+    /// Whether others can count on the node: it leads and takes changes, or it follows and is up to date.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.state.not_ready.is_none()
+    }
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let NodeState {
+            role, epoch, leader, ..
+        } = &self.state;
+        match self.state.not_ready {
+            None => f.write_str("ready: ")?,
+            Some(why) => write!(f, "not ready: {why}: ")?,
+        }
+        if let Some(fault) = &self.fault {
+            return write!(f, "{fault}");
+        }
+        match (role, leader) {
+            (RoleName::Leader, _) => write!(f, "leader of epoch {epoch}")?,
+            (RoleName::Follower, Some(leader)) => write!(f, "follower of node {leader} in epoch {epoch}")?,
+            (role, _) => write!(f, "{} in epoch {epoch}", format!("{role:?}").to_lowercase())?,
+        }
+        write!(f, ": {}", self.state.reason)
+    }
 }
 
 impl NodeState {
@@ -115,6 +192,7 @@ impl NodeState {
             leading: false,
             reason: "not begun",
             disk_stalled: false,
+            not_ready: Some(NotReady::NoLeader),
         }
     }
 }

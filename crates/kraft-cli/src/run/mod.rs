@@ -1,6 +1,7 @@
 //! `kraft run`: one controller from Kafka's own `server.properties`, as `kafka-server-start`.
 
 mod bootstrap;
+mod monitor;
 mod node;
 mod open_files;
 mod registrar;
@@ -21,11 +22,13 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::{Outcome, clock, random};
+use node::Identity;
 
 /// Run a controller until SIGTERM or SIGINT
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example:\n  kraft run -c server.properties --override controller.quorum.fetch.timeout.ms=1000\n\n\
+    after_help = "Example:\n  kraft run -c server.properties --override controller.quorum.fetch.timeout.ms=1000\n  \
+    kraft run -c server.properties --metrics-listen 127.0.0.1:9464\n\n\
     The first line on stdout says that the listener accepts. The log goes to stderr; KRAFT_LOG=debug makes it talk more."
 )]
 pub(crate) struct Arguments {
@@ -35,6 +38,9 @@ pub(crate) struct Arguments {
     /// A setting that goes before the one in the file
     #[arg(long = "override", value_name = "KEY=VALUE", value_parser = setting)]
     overrides: Vec<String>,
+    /// Serve /metrics for Prometheus, /ready and /live over HTTP there; port 0 takes a free one, which the log names
+    #[arg(long, value_name = "HOST:PORT")]
+    metrics_listen: Option<String>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -51,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     start_logging();
     name_unused_keys(&config);
     open_files::raise_limit();
-    serve(&config, &directories, lock)
+    serve(&config, arguments.metrics_listen.as_deref(), &directories, lock)
 }
 
 fn setting(text: &str) -> Result<String, &'static str> {
@@ -109,11 +115,18 @@ pub(crate) fn name_unused_keys(config: &ServerConfig) {
     }
 }
 
-fn serve(config: &ServerConfig, directories: &CheckedDirectories, lock: DirLock) -> Outcome {
-    let seed = u64::from_ne_bytes(random::bytes()?);
-    let incarnation_id = random::uuid()?;
+fn serve(
+    config: &ServerConfig,
+    metrics_listen: Option<&str>,
+    directories: &CheckedDirectories,
+    lock: DirLock,
+) -> Outcome {
+    let identity = Identity {
+        seed: u64::from_ne_bytes(random::bytes()?),
+        incarnation_id: random::uuid()?,
+    };
     let runtime = kraft_transport::node::runtime()?;
-    let outcome = runtime.block_on(node::run(config, directories, lock, seed, incarnation_id));
+    let outcome = runtime.block_on(node::run(config, metrics_listen, directories, lock, identity));
     // A name server that does not answer must not keep the process from ending.
     runtime.shutdown_background();
     outcome.map(|()| ExitCode::SUCCESS)

@@ -14,34 +14,47 @@ use kraft_transport::node::{self, Handle, ListenerConfig, NodeConfig};
 use kraft_transport::properties::{Listener, ServerConfig, local_host_name};
 use kraft_transport::tcp::ListenerLimits;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tracing::info;
 use uuid::Uuid;
 
 use super::bootstrap;
+use super::monitor::{self, Monitor};
 use super::open_files;
 use super::registrar::Registrar;
+
+/// What is drawn anew for each process.
+pub(super) struct Identity {
+    pub(super) seed: u64,
+    pub(super) incarnation_id: Uuid,
+}
 
 /// Runs until a signal says stop or the node ends by itself.
 pub(super) async fn run(
     config: &ServerConfig,
+    metrics_listen: Option<&str>,
     directories: &CheckedDirectories,
     lock: DirLock,
-    seed: u64,
-    incarnation_id: Uuid,
+    identity: Identity,
 ) -> Result<(), Box<dyn Error>> {
     // Before the node starts, so that a signal in between is not the end of the process.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let machine = machine(config)?;
+    let (opened, node) = watch::channel(None);
+    if let Some(address) = metrics_listen {
+        monitor(address, node).await?;
+    }
     // Opening the log may take a while. It can be cut short at any point, as by a crash.
     let handle = tokio::select! {
-        started = node::start(node_config(config, directories, lock, seed), machine) => started?,
+        started = node::start(node_config(config, directories, lock, identity.seed), machine) => started?,
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
+    opened.send_replace(Some(handle.clone()));
     say_ready(config, &handle)?;
     let endpoints = advertised(config, &handle);
-    let registrar = tokio::spawn(Registrar::new(&handle, &endpoints, incarnation_id).run());
+    let registrar = tokio::spawn(Registrar::new(&handle, &endpoints, identity.incarnation_id).run());
     let outcome = tokio::select! {
         _ = terminate.recv() => stop(&handle, "SIGTERM").await,
         _ = interrupt.recv() => stop(&handle, "SIGINT").await,
@@ -49,6 +62,19 @@ pub(super) async fn run(
     };
     registrar.abort();
     outcome
+}
+
+/// Tells how the node is from before its log is open until the process ends.
+async fn monitor(address: &str, node: monitor::Node) -> Result<(), Box<dyn Error>> {
+    let bound = async {
+        let monitor = Monitor::bind(address).await?;
+        Ok::<_, std::io::Error>((monitor.local_addr()?, monitor))
+    };
+    let bound = bound.await;
+    let (bound_to, monitor) = bound.map_err(|error| format!("--metrics-listen {address}: {error}"))?;
+    info!(address = %bound_to, "/metrics, /ready and /live are served");
+    tokio::spawn(monitor.serve(node));
+    Ok(())
 }
 
 /// The machine of an empty log, with the records that a cluster starts with where the zero checkpoint has none.

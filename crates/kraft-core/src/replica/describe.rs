@@ -18,6 +18,30 @@ impl Replica {
         self.description(log.end().last_offset, now)
     }
 
+    /// How many replicas that do not vote this leader keeps track of; `None` unless it leads. Those that are silent are
+    /// forgotten when somebody asks for a description, as in Kafka.
+    #[must_use]
+    pub fn observer_count(&self) -> Option<usize> {
+        self.led().map(|leader| leader.observers().count())
+    }
+
+    /// Whether a change of the voter set is under way, from its acceptance on; `None` unless this replica leads.
+    #[must_use]
+    pub fn changes_voters(&self) -> Option<bool> {
+        self.led().map(|leader| leader.pending_change.is_some())
+    }
+
+    fn led(&self) -> Option<&Leader> {
+        match &self.role {
+            Role::Leader(leader) => Some(leader),
+            Role::Unattached(_)
+            | Role::Prospective(_)
+            | Role::Candidate(_)
+            | Role::Follower(_)
+            | Role::Resigned(_) => None,
+        }
+    }
+
     pub(super) fn handle_describe_quorum(&mut self, context: &RequestContext, turn: &mut Turn<'_>) {
         if let Role::Leader(leader) = &mut self.role {
             leader.expire_observers(self.config.local.id, turn.mono());
@@ -32,9 +56,7 @@ impl Replica {
     }
 
     fn description(&self, log_end: i64, now: Time) -> Option<QuorumDescription> {
-        let Role::Leader(leader) = &self.role else {
-            return None;
-        };
+        let leader = self.led()?;
         let local = self.config.local;
         let row = |(key, progress): (ReplicaKey, &Progress)| {
             if key.id == local.id {

@@ -17,7 +17,7 @@ use resigned::Resigned;
 use unattached::Unattached;
 
 /// The name of a role, as logs and metrics show it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RoleName {
     /// Knows no leader that it can fetch from.
     Unattached,

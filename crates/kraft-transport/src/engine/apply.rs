@@ -180,7 +180,11 @@ where
         let mut values = contents.values.iter().map(|value| &value[..]);
         let timestamp_ms = contents.last_contained_timestamp_ms;
         if let Err(fault) = self.machine.load(snapshot, timestamp_ms, &mut values) {
+            self.observations.metadata_errors += 1;
             return self.end(Err(NodeError::Apply(fault)));
+        }
+        if snapshot != SnapshotId::BOOTSTRAP {
+            self.observations.snapshots_loaded += 1;
         }
         self.applied.loaded = true;
         self.applied.next = snapshot.end_offset;
@@ -217,6 +221,7 @@ where
                 }),
             };
             if let Err(fault) = taken {
+                self.observations.metadata_errors += 1;
                 self.end(Err(NodeError::Apply(fault)));
                 return false;
             }
@@ -273,6 +278,7 @@ where
                 }
             }
             Err(fault) => {
+                self.observations.metadata_errors += 1;
                 tracing::error!(epoch = epoch.0, %fault, "the state machine cannot lead");
                 self.proposals.unlead();
                 self.step(Event::Resign { epoch }, now);

@@ -7,6 +7,7 @@ mod accumulator;
 mod apply;
 mod batches;
 mod due;
+mod observations;
 mod observe;
 mod payloads;
 mod perform;
@@ -34,6 +35,8 @@ use kraft_core::{
 };
 use kraft_log::LogIndex;
 use kraft_wire::ApiKey;
+use observations::Observations;
+use observe::Currency;
 use payloads::Payloads;
 use perform::Held;
 use proposals::{Proposal, Proposals, Waiter};
@@ -135,6 +138,9 @@ pub struct Engine<S: StateMachine, L, N> {
     changes: Changes,
     reads: Reads,
     event_times: Arc<EventTimes>,
+    observations: Observations,
+    /// Whether what is applied is what the leader has.
+    currency: Currency,
     /// Why the core has the role that it has.
     reason: &'static str,
     proposals: Proposals<S>,
@@ -189,6 +195,8 @@ where
             changes: Changes::default(),
             reads: Reads::default(),
             event_times: Arc::default(),
+            observations: Observations::new(now.mono),
+            currency: Currency::default(),
             reason: "not begun",
             proposals: Proposals::default(),
             snapshots: Snapshots::new(now.mono),
@@ -212,7 +220,9 @@ where
             }
             self.event_times.queue.record(now.mono.since(queued.enqueued_at));
             let command = queued.command;
-            if !(command.needs_caller() && command.caller_gone()) {
+            if command.needs_caller() && command.caller_gone() {
+                self.observations.abandoned += 1;
+            } else {
                 self.handle(command, now);
             }
             let ended = (self.config.stopwatch)();
@@ -357,7 +367,9 @@ where
             }
             Command::Timer(tick) => self.step(tick.into(), now),
             Command::ReadDone { read, outcome } => self.read_done(read, outcome, now),
-            Command::SnapshotWritten { snapshot, outcome } => self.snapshot_written(snapshot, outcome),
+            Command::SnapshotWritten { snapshot, outcome } => {
+                self.snapshot_written(snapshot, outcome, now);
+            }
             Command::StorageFailed { reason } => self.storage_failed(reason, now),
             Command::SubmitChange {
                 records,
@@ -390,6 +402,9 @@ where
             Command::TriggerSnapshot { reply } => self.trigger_snapshot(reply, now),
             Command::QuorumStateSnapshot { reply } => {
                 let _ = reply.send(self.quorum_state(now));
+            }
+            Command::Metrics { reply } => {
+                let _ = reply.send(self.metrics(now));
             }
             Command::MetadataFetch {
                 fetch_offset,
@@ -444,6 +459,7 @@ where
                 {
                     if answer.error == kraft_core::ErrorCode::None {
                         self.applied.heard(*high_watermark);
+                        self.currency.heard();
                     }
                     if *records == FetchedRecords::Corrupt {
                         warn!(peer = response.from.id.0, "fetched records fail their checks");
@@ -483,6 +499,7 @@ where
 
     fn durable(&mut self, up_to: Ticket, now: Time) {
         self.durable = self.durable.max(up_to);
+        self.observations.durable(up_to, now.mono);
         self.index.complete(up_to);
         self.release_held(now);
         self.step(Event::Durable { up_to }, now);

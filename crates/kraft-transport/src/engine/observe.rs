@@ -4,7 +4,7 @@ use super::Engine;
 use crate::{
     network::Network,
     storage::Storage,
-    views::{ObserverReplica, QuorumStateSnapshot},
+    views::{NotReady, ObserverReplica, QuorumStateSnapshot},
 };
 use kraft_core::{LogView, RoleName, StateMachine, Time};
 use std::time::Duration;
@@ -22,6 +22,7 @@ where
         let since = self.index.oldest_unfinished();
         let disk_stalled = since.is_some_and(|since| since.after(STALLED) <= now.mono);
         let reason = self.reason;
+        let not_ready = self.not_ready(disk_stalled);
         let replica = &self.replica;
         let (applied, leading) = (self.applied.next(), self.proposals.leading().is_some());
         self.state.send_if_modified(|state| {
@@ -33,6 +34,7 @@ where
                 || state.applied != applied
                 || state.leading != leading
                 || state.reason != reason
+                || state.not_ready != not_ready
                 || state.disk_stalled != disk_stalled;
             if changed {
                 state.role = replica.role();
@@ -42,6 +44,7 @@ where
                 state.applied = applied;
                 state.leading = leading;
                 state.reason = reason;
+                state.not_ready = not_ready;
                 if state.disk_stalled != disk_stalled {
                     tell_of_disk(disk_stalled);
                     state.disk_stalled = disk_stalled;
@@ -50,6 +53,30 @@ where
             }
             changed
         });
+    }
+
+    fn not_ready(&mut self, disk_stalled: bool) -> Option<NotReady> {
+        let replica = &self.replica;
+        match &self.ended {
+            Some(Ok(())) => return Some(NotReady::Ended),
+            Some(Err(_)) => return Some(NotReady::Failed),
+            None if replica.shutting_down() => return Some(NotReady::ShuttingDown),
+            None if disk_stalled => return Some(NotReady::DiskStalled),
+            None => {}
+        }
+        match replica.role() {
+            RoleName::Leader => self.proposals.leading().is_none().then_some(NotReady::Activating),
+            RoleName::Follower => {
+                if self.applied.next() >= self.applied.quorum_high_watermark() {
+                    self.currency.reached();
+                }
+                let current = self.currency.is_current() && !self.snapshots.is_installing();
+                (!current || replica.abstains()).then_some(NotReady::CatchingUp)
+            }
+            RoleName::Unattached | RoleName::Prospective | RoleName::Candidate | RoleName::Resigned => {
+                Some(NotReady::NoLeader)
+            }
+        }
     }
 
     pub(super) fn publish_image(&mut self) {
@@ -96,6 +123,30 @@ where
             is_leader: replica.role() == RoleName::Leader,
             current_state: replica.metric_state(),
         }
+    }
+}
+
+/// Whether a follower has, since it follows its leader, once applied everything that the leader told to be committed.
+/// That it is a little behind again at every moment of a busy quorum is no news.
+#[derive(Debug, Default)]
+pub(super) struct Currency {
+    heard: bool,
+    reached: bool,
+}
+
+impl Currency {
+    /// The leader has told its high watermark.
+    pub(super) fn heard(&mut self) {
+        self.heard = true;
+    }
+
+    /// All that anybody told to be committed is applied.
+    fn reached(&mut self) {
+        self.reached |= self.heard;
+    }
+
+    fn is_current(&self) -> bool {
+        self.reached
     }
 }
 

@@ -1,6 +1,6 @@
 //! The core's actions, performed.
 
-use super::{Engine, batches, payloads::Payload};
+use super::{Engine, batches, observe::Currency, payloads::Payload};
 use crate::{
     error::NodeError,
     network::{Network, OutboundRequest},
@@ -66,7 +66,10 @@ where
             Action::Refuse { reply, reason } => self.proposals.refused(reply, reason),
             Action::Outcome { reply, outcome } => self.proposals.outcome(reply, outcome),
             Action::ReadBarrier { reply, applied } => self.read_decided(reply, applied),
-            Action::Commit { high_watermark } => self.applied.commit(high_watermark),
+            Action::Commit { high_watermark } => {
+                self.observations.commit(high_watermark, now.mono);
+                self.applied.commit(high_watermark);
+            }
             Action::Transition {
                 role,
                 epoch,
@@ -74,11 +77,15 @@ where
                 reason,
             } => {
                 self.reason = reason;
+                self.currency = Currency::default();
+                self.observations
+                    .transition((role, reason), epoch, leader, now.mono);
                 let leader = leader.unwrap_or(NodeId::NONE).0;
                 info!(?role, epoch = epoch.0, leader, "{reason}");
             }
             Action::Lead { epoch, applied } => self.proposals.lead_after(epoch, applied),
             Action::Unlead => {
+                self.observations.unlead();
                 if self.proposals.unlead() {
                     self.machine.unlead();
                 }
@@ -178,10 +185,16 @@ where
                 base,
                 batches,
                 payload,
-            } => match self.append(base, batches.into_vec(), payload) {
-                Ok(op) => op,
-                Err(reason) => return self.end(Err(NodeError::Contradiction { reason })),
-            },
+            } => {
+                let leading = !matches!(payload, AppendPayload::Fetched(_));
+                if let Some(BatchInfo { last, epoch, .. }) = batches.last() {
+                    self.observations.append(base, *last, *epoch, leading, now);
+                }
+                match self.append(base, batches.into_vec(), payload) {
+                    Ok(op) => op,
+                    Err(reason) => return self.end(Err(NodeError::Contradiction { reason })),
+                }
+            }
             DiskOp::Truncate { to } => {
                 self.truncations += 1;
                 info!(to, "the log is cut");
@@ -212,6 +225,7 @@ where
             DiskOp::StartEpoch { epoch, start } => StorageOp::StartEpoch { epoch, start },
         };
         self.submitted = ticket;
+        self.observations.submitted(ticket, now.mono);
         self.index.submit(ticket, &op, now.mono);
         self.storage.submit(ticket, op);
     }

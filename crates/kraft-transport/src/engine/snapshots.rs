@@ -230,11 +230,12 @@ where
         Ok(())
     }
 
-    pub(super) fn snapshot_written(&mut self, snapshot: SnapshotId, outcome: SnapshotOutcome) {
+    pub(super) fn snapshot_written(&mut self, snapshot: SnapshotId, outcome: SnapshotOutcome, now: Time) {
         let result = match outcome {
             SnapshotOutcome::Written { size } => {
                 info!(end_offset = snapshot.end_offset, size, "snapshot written");
                 self.index.snapshot_stored(snapshot, size);
+                self.observations.snapshot_written(size, now.mono);
                 self.clean_soon = true;
                 Ok(())
             }

@@ -5,6 +5,7 @@ use crate::{
     command::{Command, QueuedCommand},
     engine::{Engine, Turn},
     error::NodeError,
+    metrics::IdleTime,
     network::Network,
     storage::Storage,
 };
@@ -16,6 +17,7 @@ use tokio::{sync::mpsc, time::sleep_until};
 pub(super) async fn drive<S, L, N>(
     engine: &mut Engine<S, L, N>,
     queue: &mut mpsc::Receiver<QueuedCommand<S>>,
+    idle: &IdleTime,
 ) -> (Result<(), NodeError>, bool)
 where
     S: StateMachine,
@@ -47,6 +49,7 @@ where
                         None => std::future::pending().await,
                     }
                 };
+                let began = clock::monotonic();
                 tokio::select! {
                     received = queue.recv_many(&mut arrived, DRAINED_MAX) => {
                         if received == 0 {
@@ -55,6 +58,7 @@ where
                     }
                     () = timer => {}
                 }
+                idle.waited(began, clock::monotonic());
             }
         }
         halted |= arrived

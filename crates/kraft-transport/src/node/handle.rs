@@ -5,11 +5,14 @@ use crate::{
     dispatch::{Dispatcher, RequestRefused},
     error::{NodeError, RaftError, SubmitChangeResult},
     event_times::EventTimes,
+    metrics::{ChannelMetrics, EventTime, IdleTime, NodeMetrics, Publisher},
     tcp::{CallError, Client},
-    views::{NodeState, QuorumStateSnapshot},
+    views::{Health, NodeState, NotReady, QuorumStateSnapshot},
 };
 use bytes::Bytes;
-use kraft_core::{Epoch, NodeId, ReconfigOutcome, StateMachine, VoterChange, state_machine::Provenance};
+use kraft_core::{
+    Epoch, NodeId, ReconfigOutcome, StateMachine, Text, VoterChange, state_machine::Provenance,
+};
 use kraft_wire::ApiKey;
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 use thiserror::Error;
@@ -24,6 +27,9 @@ pub struct Handle<S: StateMachine> {
     pub(super) state: watch::Receiver<NodeState>,
     pub(super) image: watch::Receiver<S::Image>,
     pub(super) event_times: Arc<EventTimes>,
+    pub(super) idle: Arc<IdleTime>,
+    pub(super) channel: Option<Arc<ChannelMetrics>>,
+    pub(super) cluster_id: Text,
     pub(super) ended: watch::Receiver<Option<Result<(), NodeError>>>,
     pub(super) addresses: Vec<(String, SocketAddr)>,
 }
@@ -49,6 +55,9 @@ impl<S: StateMachine> Clone for Handle<S> {
             state: self.state.clone(),
             image: self.image.clone(),
             event_times: Arc::clone(&self.event_times),
+            idle: Arc::clone(&self.idle),
+            channel: self.channel.clone(),
+            cluster_id: self.cluster_id.clone(),
             ended: self.ended.clone(),
             addresses: self.addresses.clone(),
         }
@@ -112,6 +121,56 @@ impl<S: StateMachine> Handle<S> {
     pub async fn status(&self) -> Result<QuorumStateSnapshot, RaftError> {
         let (reply, answer) = oneshot::channel();
         self.ask(Command::QuorumStateSnapshot { reply }, answer).await
+    }
+
+    /// How the node is, and why it is not ready where it is not. Also after its end.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let mut state = self.state();
+        // A panic of the engine leaves the state as it was.
+        let fault = match &*self.ended.borrow() {
+            Some(Err(fault)) => {
+                state.not_ready = Some(NotReady::Failed);
+                Some(fault.clone())
+            }
+            Some(Ok(())) => {
+                state.not_ready = Some(NotReady::Ended);
+                None
+            }
+            None => None,
+        };
+        Health { state, fault }
+    }
+
+    /// What there is to be measured, now.
+    ///
+    /// # Errors
+    /// The node has ended.
+    pub async fn metrics(&self) -> Result<NodeMetrics, RaftError> {
+        let (reply, answer) = oneshot::channel();
+        let engine = self.ask(Command::Metrics { reply }, answer).await?;
+        Ok(NodeMetrics {
+            node_id: self.node_id,
+            cluster_id: self.cluster_id.clone(),
+            engine,
+            queue_time: EventTime::of(&self.event_times.queue),
+            processing_time: EventTime::of(&self.event_times.processing),
+            idle_ratio: self.idle.read(),
+            channel: self.channel.as_ref().map(|channel| channel.read()),
+        })
+    }
+
+    /// Tells the recorder of the `metrics` facade everything that [`metrics`](Self::metrics) gives, again and again, until
+    /// the node has ended. A task of the embedder's own runs it; without a recorder nothing is told.
+    pub async fn publish_metrics(&self, every: Duration) {
+        let mut publisher = Publisher::default();
+        while let Ok(metrics) = self.metrics().await {
+            publisher.publish(&metrics);
+            tokio::select! {
+                () = tokio::time::sleep(every) => {}
+                _ = self.ended() => return,
+            }
+        }
     }
 
     /// Role, epoch, leader, high watermark and progress, now.

@@ -15,6 +15,7 @@ use crate::{
     dispatch::Dispatcher,
     engine::{Engine, EngineConfig},
     error::NodeError,
+    metrics::IdleTime,
     network::Network,
     tcp::{Listener, PeerSettings, Peers},
 };
@@ -118,6 +119,8 @@ where
     let node_id = engine.core.local.id;
     let requests = Arc::new(Dispatcher::new(commands.clone(), machine.apis()));
     let network = network(commands.clone());
+    let channel = network.channel_metrics();
+    let cluster_id = engine.core.cluster_id.clone();
     let opened = Engine::open(
         engine,
         opened.index,
@@ -140,6 +143,7 @@ where
         tokio::spawn(listener.run(Arc::clone(&requests), stopped.clone()));
     }
     let (end, ended) = watch::channel(None);
+    let idle = Arc::<IdleTime>::default();
     let handle = Handle {
         node_id,
         commands,
@@ -147,11 +151,14 @@ where
         state: engine.watch(),
         image: engine.watch_image(),
         event_times: engine.event_times(),
+        idle: Arc::clone(&idle),
+        channel,
+        cluster_id,
         ended,
         addresses,
     };
     tokio::spawn(async move {
-        let how = run(engine, queue, (log_thread, locks), stop).await;
+        let how = run(engine, queue, idle, (log_thread, locks), stop).await;
         match &how {
             Ok(()) => info!("the node has ended"),
             Err(fault) => {
@@ -191,6 +198,7 @@ fn open_log<F: FileSystem>(
 async fn run<S, N>(
     mut engine: Engine<S, ThreadedStorage, N>,
     mut queue: mpsc::Receiver<QueuedCommand<S>>,
+    idle: Arc<IdleTime>,
     log: LockedLog,
     stop: watch::Sender<bool>,
 ) -> Result<(), NodeError>
@@ -200,7 +208,7 @@ where
 {
     // A task of its own, so that a panic in it, most likely of the state machine, ends the node as any other fault does.
     let driven = tokio::spawn(async move {
-        let (how, halted) = drive(&mut engine, &mut queue).await;
+        let (how, halted) = drive(&mut engine, &mut queue, &idle).await;
         (engine, queue, how, halted)
     });
     let driven = driven.await;

@@ -1,6 +1,7 @@
 //! A connection to another node, over which requests are sent one at a time.
 
 use super::frame::{FrameError, read_frame};
+use crate::metrics::{ChannelMetrics, OpenConnection};
 use bytes::{Buf, Bytes};
 use kraft_core::Endpoint;
 use kraft_wire::{
@@ -8,7 +9,7 @@ use kraft_wire::{
     frame::{self, decode_response_header},
     message as m,
 };
-use std::{collections::BTreeMap, io, ops::RangeInclusive, time::Duration};
+use std::{collections::BTreeMap, io, ops::RangeInclusive, sync::Arc, time::Duration};
 use thiserror::Error;
 use tokio::{io::AsyncWriteExt, net::TcpStream, time::timeout};
 
@@ -63,6 +64,8 @@ pub struct Client {
     client_id: String,
     correlation_id: i32,
     versions: BTreeMap<i16, (i16, i16)>,
+    /// Counts what goes over the connection, where somebody wants to know.
+    counted: Option<OpenConnection>,
 }
 
 impl Client {
@@ -71,6 +74,16 @@ impl Client {
     /// # Errors
     /// See [`CallError`].
     pub async fn connect(endpoint: &Endpoint, client_id: &str, within: Duration) -> Result<Self, CallError> {
+        Self::connect_counted(endpoint, client_id, within, None).await
+    }
+
+    /// As [`connect`](Self::connect), with everything that goes over the connection counted.
+    pub(crate) async fn connect_counted(
+        endpoint: &Endpoint,
+        client_id: &str,
+        within: Duration,
+        channel: Option<&Arc<ChannelMetrics>>,
+    ) -> Result<Self, CallError> {
         let connecting = async {
             let address = (endpoint.host.as_str(), endpoint.port);
             let stream = TcpStream::connect(address).await;
@@ -81,6 +94,7 @@ impl Client {
                 client_id: client_id.to_owned(),
                 correlation_id: 0,
                 versions: BTreeMap::new(),
+                counted: channel.map(ChannelMetrics::opened),
             };
             client.negotiate().await?;
             Ok(client)
@@ -152,6 +166,9 @@ impl Client {
         let length = head.len() - 4 + body.len();
         let length = i32::try_from(length).map_err(|_| EncodeError::TooLong { length })?;
         head[..4].copy_from_slice(&length.to_be_bytes());
+        if let Some(counted) = &self.counted {
+            counted.sent(head.len() + body.len());
+        }
         let sent = self
             .stream
             .write_all_buf(&mut Bytes::from(head).chain(body))
@@ -166,6 +183,9 @@ impl Client {
                 return Err(self.malformed(error.to_string()));
             }
         };
+        if let Some(counted) = &self.counted {
+            counted.received(frame.len() + 4);
+        }
         let (header, reader) =
             decode_response_header(frame, api, version).map_err(|error| self.malformed(error.to_string()))?;
         if header.correlation_id != correlation_id {

@@ -8,6 +8,7 @@ use crate::{
     clock,
     codec::{Topic, encode_request},
     command::{Command, CommandSender, PeerResponse},
+    metrics::ChannelMetrics,
     network::{Network, OutboundRequest},
     peer_api::PeerApi,
 };
@@ -43,6 +44,7 @@ pub(crate) struct Peers<S: StateMachine> {
     /// neither the leader nor a voter that is asked for its vote.
     peers: Recent<(NodeId, Endpoint), mpsc::Sender<Queued>>,
     tasks: JoinSet<()>,
+    channel: Arc<ChannelMetrics>,
 }
 
 /// A request with the moment by which it has an outcome.
@@ -63,6 +65,7 @@ where
             runtime,
             peers: Recent::new(PEERS_MAX),
             tasks: JoinSet::new(),
+            channel: Arc::default(),
         }
     }
 
@@ -76,6 +79,7 @@ where
             endpoint: endpoint.clone(),
             settings: Arc::clone(&self.settings),
             commands: self.commands.clone(),
+            channel: Arc::clone(&self.channel),
             client: None,
             backoff: Backoff::new(),
         };
@@ -105,6 +109,10 @@ where
         })
     }
 
+    fn channel_metrics(&self) -> Option<Arc<ChannelMetrics>> {
+        Some(Arc::clone(&self.channel))
+    }
+
     /// Sends what is queued, and ends the tasks.
     fn finish(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         self.peers.clear();
@@ -118,6 +126,7 @@ struct Peer<S: StateMachine> {
     endpoint: Endpoint,
     settings: Arc<PeerSettings>,
     commands: CommandSender<S>,
+    channel: Arc<ChannelMetrics>,
     client: Option<Client>,
     backoff: Backoff,
 }
@@ -218,7 +227,13 @@ impl<S: StateMachine> Peer<S> {
             });
         }
         let within = due.saturating_duration_since(now);
-        let client = Client::connect(&self.endpoint, &self.settings.client_id, within).await;
+        let client = Client::connect_counted(
+            &self.endpoint,
+            &self.settings.client_id,
+            within,
+            Some(&self.channel),
+        );
+        let client = client.await;
         match &client {
             Ok(_) => {
                 info!(peer = self.node.0, endpoint = %self.endpoint, "connected to peer");

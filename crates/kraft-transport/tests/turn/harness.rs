@@ -363,7 +363,7 @@ impl Node {
         panic!("not elected");
     }
 
-    fn granted(&mut self, request: RequestId, epoch: Epoch) {
+    pub(super) fn granted(&mut self, request: RequestId, epoch: Epoch) {
         let partition = m::VoteResponsePartition {
             leader_id: -1,
             leader_epoch: epoch.0,
