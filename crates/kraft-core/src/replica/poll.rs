@@ -172,8 +172,12 @@ impl Replica {
         leader.disk_patience = unfinished
             .filter(|_| replaceable)
             .map_or(Timer::NEVER, |since| Timer::at(since.after(window)));
-        if shutting_down && leader.handover == Timer::NEVER {
-            leader.handover = Timer::at(now.after(Self::HANDOVER));
+        if let Some(end) = self.shutdown.deadline()
+            && leader.handover == Timer::NEVER
+        {
+            // Half of a short time is left for telling the others.
+            let wait = Self::HANDOVER.min(end.since(now) / 2);
+            leader.handover = Timer::at(now.after(wait));
         }
         let reason = if leader.handover.expired(now) {
             "shutting down; no successor has everything"

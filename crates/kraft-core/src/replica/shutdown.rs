@@ -5,7 +5,8 @@ use crate::{action::Action, error_code::ErrorCode, ids::Epoch, role::Role, timer
 use core::time::Duration;
 
 impl Replica {
-    /// How long a leader that is shutting down waits for a successor that has everything. It takes nothing new meanwhile.
+    /// How long a leader that is shutting down waits for a successor that has everything, or, alone, for its disk. It takes
+    /// nothing new meanwhile.
     pub(super) const HANDOVER: Duration = Duration::from_millis(100);
 
     /// The check of requests that only a leader of the very epoch may answer, and only one that stays.
@@ -31,7 +32,8 @@ impl Replica {
         }
         let timed_out = self.shutdown.expired(turn.mono());
         let follows = self.leader().is_some_and(|leader| leader != self.config.local.id);
-        let goes_on = self.is_voter() && !self.is_only_voter() && !follows && !self.nobody_is_left();
+        let others_count = self.is_voter() && !self.is_only_voter() && !follows && !self.nobody_is_left();
+        let goes_on = others_count || self.waits_for_its_disk(turn);
         if goes_on && !timed_out {
             return false;
         }
@@ -39,6 +41,15 @@ impl Replica {
         self.abandon_proposals(turn);
         turn.emit(Action::ShutdownComplete { timed_out });
         true
+    }
+
+    /// Whether a lone leader has accepted what its disk has not confirmed yet, and has waited for less than it would for a
+    /// successor.
+    fn waits_for_its_disk(&self, turn: &Turn<'_>) -> bool {
+        let Role::Leader(leader) = &self.role else {
+            return false;
+        };
+        self.is_only_voter() && !self.proposals.is_empty() && !leader.handover.expired(turn.mono())
     }
 
     /// Whether it looks for votes, or has led, and none of the other voters can be reached.

@@ -114,7 +114,7 @@ pub const OWN_THEMES: &[Theme] = &[
     Theme::new(
         "HANDOVER",
         "A leader that is shut down waits for its successor",
-        9,
+        11,
     ),
     Theme::new("REFUSAL", "What a peer says is not believed", 8),
     Theme::new(
