@@ -12,7 +12,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::part::Outcome;
-use crate::{bench_log, part, workspace};
+use crate::{bench_log, bench_quorum, part, workspace};
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
@@ -41,6 +41,12 @@ pub(crate) enum Bench {
     },
     /// The log and the snapshots beside bare files and raft-engine, and the start of a voter
     Log(bench_log::Options),
+    /// Records that three voters commit: how many, how soon, at what cost
+    Commit(bench_quorum::Commit),
+    /// How long three voters are without a leader
+    Failover(bench_quorum::Failover),
+    /// What a voter has resident
+    Memory(bench_quorum::Options),
 }
 
 pub(crate) fn run(bench: &Bench) -> bool {
@@ -53,6 +59,9 @@ pub(crate) fn run(bench: &Bench) -> bool {
             command.status().is_ok_and(|status| status.success())
         }
         Bench::Log(options) => bench_log::run(options),
+        Bench::Commit(options) => bench_quorum::commit(options),
+        Bench::Failover(options) => bench_quorum::failover(options),
+        Bench::Memory(options) => bench_quorum::memory(options),
         Bench::Wire => cargo(&["run", "--release", "--example", "wire"])
             .status()
             .is_ok_and(|status| status.success()),

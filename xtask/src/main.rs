@@ -3,6 +3,7 @@
 
 mod bench;
 mod bench_log;
+mod bench_quorum;
 mod ci;
 mod fix;
 mod footprint;

@@ -84,6 +84,11 @@ impl Jars {
         })
     }
 
+    /// All jars, as `java -cp` takes them.
+    pub(crate) fn class_path(&self) -> &str {
+        &self.class_path
+    }
+
     /// Runs one of Kafka's tools to its end.
     pub(crate) fn tool(&self, tool: Tool, arguments: &[&str]) -> Result<Finished, Failure> {
         let mut command = self.java(tool.archive(), "128m", true);

@@ -17,8 +17,8 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use jars::Jars;
-
+pub(crate) use jars::{Jars, eventually};
+pub(crate) use process::Running;
 pub(crate) use quorum::kraft;
 
 use quorum::{Kind, Mode};

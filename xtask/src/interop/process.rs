@@ -50,15 +50,28 @@ impl Running {
         Ok(Running(child))
     }
 
+    /// One that is started already.
+    pub(crate) fn of(child: Child) -> Running {
+        Running(child)
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.0.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) -> Result<(), Failure> {
+        let pid = Pid::from_raw(i32::try_from(self.0.id())?).ok_or("process id 0")?;
+        Ok(kill_process(pid, signal)?)
+    }
+
     pub(crate) fn is_alive(&mut self) -> bool {
         matches!(self.0.try_wait(), Ok(None))
     }
 
     /// SIGTERM, then wait for its end.
     pub(crate) fn stop(mut self, limit: Duration) -> Result<ExitStatus, Failure> {
-        let id = i32::try_from(self.0.id())?;
-        let pid = Pid::from_raw(id).ok_or("process id 0")?;
-        kill_process(pid, Signal::TERM)?;
+        let id = self.0.id();
+        self.signal(Signal::TERM)?;
         let status = wait(&mut self.0, limit)?;
         status.ok_or_else(|| format!("process {id} ignored SIGTERM for {} s", limit.as_secs()).into())
     }

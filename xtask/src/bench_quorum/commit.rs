@@ -1,0 +1,330 @@
+//! How many records three voters commit, how soon, and at what cost.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::Session;
+use super::printed;
+use super::raw_extend;
+use super::report::{Figure, Goal};
+use super::usage::Usage;
+use super::voters::{Load, Program, Voters};
+use crate::interop::Failure;
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// 5,000 records a second by the clock
+    Open,
+    /// One record at a time
+    Closed,
+    /// As many as go through, then 200,000 a second by the clock
+    Saturation,
+    /// Three times as many as go through
+    Overload,
+}
+
+/// What one run came to.
+pub(super) struct Measured {
+    pub(super) records_per_second: f64,
+    pub(super) processor_seconds_per_million: f64,
+    pub(super) p50_ms: f64,
+    pub(super) p75_ms: f64,
+    pub(super) p99_ms: f64,
+    pub(super) p999_ms: f64,
+    /// The most that a voter had resident.
+    pub(super) resident_bytes: u64,
+    /// Whether another epoch began.
+    pub(super) leader_lost: bool,
+}
+
+pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
+    let wanted = |part| only.is_empty() || only.contains(&part);
+    if wanted(Part::Open) {
+        open(session)?;
+    }
+    if wanted(Part::Closed) {
+        closed(session)?;
+    }
+    if wanted(Part::Saturation) || wanted(Part::Overload) {
+        let peak = saturation(session)?;
+        if wanted(Part::Overload) {
+            overload(session, peak)?;
+        }
+    }
+    Ok(())
+}
+
+fn open(session: &mut Session) -> Result<(), Failure> {
+    let load = OPEN;
+    let lingers = [0, 25];
+    let mut ours = Vec::new();
+    let mut theirs = [Vec::new(), Vec::new()];
+    for _ in 0..session.turns {
+        ours.push(measure(session, &session.ours, load)?);
+        for (linger, theirs) in lingers.into_iter().zip(&mut theirs) {
+            if let Some(kafka) = session.kafka(linger) {
+                theirs.push(measure(session, &kafka, load)?);
+            }
+        }
+    }
+    type Value = fn(&Measured) -> f64;
+    let figures: [(&str, &str, Value); 6] = [
+        ("commit, open loop, records", "records/s", |run| {
+            run.records_per_second
+        }),
+        ("commit, open loop, p50", "ms", |run| run.p50_ms),
+        ("commit, open loop, p75", "ms", |run| run.p75_ms),
+        ("commit, open loop, p99", "ms", |run| run.p99_ms),
+        ("commit, open loop, p999", "ms", |run| run.p999_ms),
+        ("commit, open loop, processor", "s per million records", |run| {
+            run.processor_seconds_per_million
+        }),
+    ];
+    for (name, unit, value) in figures {
+        let ours: Vec<_> = ours.iter().map(value).collect();
+        let figure = |peer: Option<(&str, &[f64])>, goal| {
+            session.report.figure(&Figure {
+                name,
+                parameters: parameters(load, session.duration),
+                unit,
+                ours: &ours,
+                peer,
+                goal,
+            });
+        };
+        let what = name.rsplit(' ').next();
+        if session.jars.is_none() || what == Some("p99") {
+            figure(None, (what == Some("p99")).then_some(Goal::Max(2.0)));
+        }
+        for (linger, theirs) in lingers.into_iter().zip(&theirs) {
+            // Their lines say no p50.
+            if theirs.is_empty() || what == Some("p50") {
+                continue;
+            }
+            let goal = match (what, linger) {
+                (Some("p99"), 0) => Some(Goal::RatioMax(0.5)),
+                (Some("p99"), _) => Some(Goal::RatioMax(0.1)),
+                (Some("processor"), _) => Some(Goal::RatioMax(1.0 / 8.0)),
+                _ => None,
+            };
+            let theirs: Vec<_> = theirs.iter().map(value).collect();
+            figure(Some((&format!("Kafka, linger {linger}"), &theirs)), goal);
+        }
+    }
+    Ok(())
+}
+
+fn closed(session: &mut Session) -> Result<(), Failure> {
+    let load = Load {
+        throughput: 0,
+        in_flight: Some(1),
+        ..OPEN
+    };
+    let run = measure(session, &session.ours, load)?;
+    let parameters = parameters(load, session.duration);
+    let figures = [
+        (
+            "commit, one at a time, p50",
+            run.p50_ms * 1000.0,
+            Some(Goal::Max(220.0)),
+        ),
+        ("commit, one at a time, p99", run.p99_ms * 1000.0, None),
+    ];
+    for (name, value, goal) in figures {
+        session.report.figure(&Figure {
+            name,
+            parameters: parameters.clone(),
+            unit: "µs",
+            ours: &[value],
+            peer: None,
+            goal,
+        });
+    }
+    Ok(())
+}
+
+/// Gives how many records a second go through.
+fn saturation(session: &mut Session) -> Result<f64, Failure> {
+    let bound = raw_extend::three_writers(&session.folder("raw")?, 1 << 20, RAW_FOR)?;
+    let load = SATURATION;
+    let run = measure(session, &session.ours, load)?;
+    let peak = run.records_per_second;
+    let parameters_of = |load| parameters(load, session.duration);
+    session.report.figure(&Figure {
+        name: "commit, saturation, records",
+        parameters: parameters_of(load),
+        unit: "records/s",
+        ours: &[peak],
+        peer: None,
+        goal: Some(Goal::Min(500_000.0)),
+    });
+    session.report.figure(&Figure {
+        name: "commit, saturation, bytes",
+        parameters: parameters_of(load),
+        unit: "MB/s of each voter",
+        ours: &[peak * load.record_bytes as f64 / 1e6],
+        peer: Some(("three raw-extend at once", &[bound / 1e6])),
+        goal: Some(Goal::RatioMin(0.8)),
+    });
+    session.report.figure(&Figure {
+        name: "commit, saturation, processor",
+        parameters: parameters_of(load),
+        unit: "s per million records",
+        ours: &[run.processor_seconds_per_million],
+        peer: None,
+        goal: None,
+    });
+    let load = Load {
+        throughput: 200_000,
+        in_flight: None,
+        ..OPEN
+    };
+    let run = measure(session, &session.ours, load)?;
+    let theirs = session
+        .kafka(0)
+        .map(|kafka| measure(session, &kafka, load))
+        .transpose()?;
+    type Value = fn(&Measured) -> f64;
+    let figures: [(&str, &str, Value, Option<Goal>); 2] = [
+        (
+            "commit, 200,000 a second, records",
+            "records/s",
+            |run| run.records_per_second,
+            None,
+        ),
+        (
+            "commit, 200,000 a second, p99",
+            "ms",
+            |run| run.p99_ms,
+            Some(Goal::Max(10.0)),
+        ),
+    ];
+    for (name, unit, value, goal) in figures {
+        let theirs = theirs.as_ref().map(|run| [value(run)]);
+        session.report.figure(&Figure {
+            name,
+            parameters: parameters(load, session.duration),
+            unit,
+            ours: &[value(&run)],
+            peer: theirs
+                .as_ref()
+                .map(|theirs| ("Kafka, linger 0", theirs.as_slice())),
+            goal,
+        });
+    }
+    Ok(peak)
+}
+
+fn overload(session: &mut Session, peak: f64) -> Result<(), Failure> {
+    let load = Load {
+        throughput: (peak * 3.0) as u64,
+        in_flight: None,
+        ..OPEN
+    };
+    let run = measure(session, &session.ours, load)?;
+    let parameters = parameters(load, session.duration);
+    let lost = f64::from(u8::from(run.leader_lost));
+    let figures = [
+        (
+            "commit, overload, records",
+            "records/s",
+            run.records_per_second,
+            Goal::Min(0.9 * peak),
+        ),
+        (
+            "commit, overload, memory of a voter",
+            "MiB",
+            mebibytes(run.resident_bytes),
+            Goal::Max(96.0),
+        ),
+        ("commit, overload, leaders lost", "", lost, Goal::Max(0.0)),
+    ];
+    for (name, unit, value, goal) in figures {
+        session.report.figure(&Figure {
+            name,
+            parameters: parameters.clone(),
+            unit,
+            ours: &[value],
+            peer: None,
+            goal: Some(goal),
+        });
+    }
+    Ok(())
+}
+
+/// One quorum under one load, from its start to its end.
+pub(super) fn measure(session: &Session, program: &Program, load: Load) -> Result<Measured, Failure> {
+    let folder = session.folder("voters")?;
+    let measured = measure_in(&folder, program, load, session.duration)
+        .map_err(|failure| format!("{}: {failure}", program.name()))?;
+    std::fs::remove_dir_all(&folder)?;
+    Ok(measured)
+}
+
+fn measure_in(folder: &Path, program: &Program, load: Load, duration: Duration) -> Result<Measured, Failure> {
+    let mut voters = Voters::start(program, folder, load)?;
+    let led = voters.leader()?;
+    thread::sleep(program.warm_up(duration));
+    let mut end = voters.log_end(led.leader);
+    let lines_before = voters.stdout(led.leader)?.lines().count();
+    let (first, before, started) = (end.read()?, voters.usage()?, Instant::now());
+    let mut resident_bytes = 0;
+    while started.elapsed() < duration {
+        thread::sleep(SAMPLE.min(duration));
+        resident_bytes = resident_bytes.max(most_resident(&voters.usage()?));
+    }
+    let (last, after, took) = (end.read()?, voters.usage()?, started.elapsed());
+    let leader_lost = voters.newest()?.is_some_and(|event| event.epoch > led.epoch);
+    let stdout = voters.stop()?.swap_remove(led.leader - 1);
+    let records = (last - first) as f64;
+    let processor = |usage: &[Usage]| usage.iter().map(|usage| usage.processor).sum::<Duration>();
+    let latency = |name: &str| match program {
+        Program::Kraft => printed::total(&stdout, name).unwrap_or(f64::NAN),
+        Program::Kafka { .. } => {
+            let lines: Vec<_> = stdout.lines().skip(lines_before).collect();
+            super::report::median(&printed::kafka_latencies(&lines.join("\n"), name))
+        }
+    };
+    Ok(Measured {
+        records_per_second: records / took.as_secs_f64(),
+        processor_seconds_per_million: (processor(&after) - processor(&before)).as_secs_f64() / records * 1e6,
+        p50_ms: latency("p50"),
+        p75_ms: latency("p75"),
+        p99_ms: latency("p99"),
+        p999_ms: latency("p999"),
+        resident_bytes,
+        leader_lost,
+    })
+}
+
+pub(super) fn most_resident(usage: &[Usage]) -> u64 {
+    usage.iter().map(|usage| usage.resident_bytes).max().unwrap_or(0)
+}
+
+pub(super) fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
+pub(super) fn parameters(load: Load, duration: Duration) -> Value {
+    json!({
+        "throughput": load.throughput,
+        "record_bytes": load.record_bytes,
+        "in_flight": load.in_flight,
+        "secs": duration.as_secs(),
+    })
+}
+
+pub(super) const OPEN: Load = Load {
+    throughput: 5000,
+    record_bytes: 256,
+    in_flight: None,
+};
+pub(super) const SATURATION: Load = Load {
+    throughput: 0,
+    ..OPEN
+};
+const RAW_FOR: Duration = Duration::from_secs(5);
+const SAMPLE: Duration = Duration::from_millis(500);

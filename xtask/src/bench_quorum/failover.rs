@@ -1,0 +1,206 @@
+//! How long a quorum is without a leader when the one that it has is killed, stopped or held.
+
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use super::Session;
+use super::printed::Event;
+use super::report::{Figure, Goal, quantile};
+use super::voters::{Load, Program, Voter, Voters};
+use crate::interop::{Failure, eventually};
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// SIGKILL
+    Kill,
+    /// SIGTERM: the leader hands over
+    Stop,
+    /// SIGSTOP for five seconds
+    Hold,
+}
+
+/// What the rounds of one side came to.
+#[derive(Default)]
+struct Rounds {
+    /// From the fault to the first commit of the next leader, in milliseconds.
+    committed_ms: Vec<f64>,
+    /// From the fault until there is a leader that takes records, in milliseconds.
+    leads_ms: Vec<f64>,
+    /// How many epochs there were beside the one that was needed.
+    epochs_burned: Vec<f64>,
+    /// Epochs that a leader that was held began when it went on.
+    epochs_after: Vec<f64>,
+}
+
+pub(super) fn run(session: &mut Session, only: &[Fault], rounds: usize) -> Result<(), Failure> {
+    for fault in [Fault::Kill, Fault::Stop, Fault::Hold] {
+        if !only.is_empty() && !only.contains(&fault) {
+            continue;
+        }
+        let ours = measure(session, &session.ours, fault, rounds)?;
+        let theirs = session
+            .kafka(25)
+            .map(|kafka| measure(session, &kafka, fault, rounds))
+            .transpose()?;
+        report(session, fault, &ours, theirs.as_ref(), rounds);
+    }
+    Ok(())
+}
+
+fn report(session: &Session, fault: Fault, ours: &Rounds, theirs: Option<&Rounds>, rounds: usize) {
+    let timer = fault.timer_ms();
+    let name = fault.name();
+    let figure = |what: &str, unit: &str, value: f64, peer: Option<f64>, goal: Option<Goal>| {
+        let peer = peer.map(|value| [value]);
+        session.report.figure(&Figure {
+            name: &format!("failover, {name}, {what}"),
+            parameters: json!({ "rounds": rounds, "throughput": LOAD.throughput, "timer_ms": timer }),
+            unit,
+            ours: &[value],
+            peer: peer.as_ref().map(|peer| ("Kafka", peer.as_slice())),
+            goal,
+        });
+    };
+    let (p50_max, p99_max, ratio_max) = match fault {
+        Fault::Kill | Fault::Hold => (50.0, 150.0, 1.0 / 5.0),
+        Fault::Stop => (15.0, 50.0, 1.0 / 10.0),
+    };
+    for (part, label, goal) in [(0.5, "p50", p50_max), (0.99, "p99", p99_max)] {
+        let of = |values: &[f64]| quantile(values, part) - timer;
+        let value = of(&ours.committed_ms);
+        let what = format!("first commit beyond the timer, {label}");
+        figure(&what, "ms", value, None, Some(Goal::Max(goal)));
+        if let Some(theirs) = theirs {
+            let goal = (label == "p50").then_some(Goal::RatioMax(ratio_max));
+            figure(&what, "ms", value, Some(of(&theirs.committed_ms)), goal);
+        }
+        let theirs = theirs.map(|theirs| of(&theirs.leads_ms));
+        let what = format!("leader beyond the timer, {label}");
+        figure(&what, "ms", of(&ours.leads_ms), theirs, None);
+    }
+    let one_epoch = |rounds: &Rounds| {
+        let one = rounds
+            .epochs_burned
+            .iter()
+            .filter(|burned| **burned == 0.0)
+            .count();
+        100.0 * one as f64 / rounds.epochs_burned.len() as f64
+    };
+    let theirs_one = theirs.map(one_epoch);
+    figure("rounds with one epoch", "%", one_epoch(ours), theirs_one, None);
+    if fault == Fault::Hold {
+        let most = |rounds: &Rounds| rounds.epochs_after.iter().copied().fold(0.0, f64::max);
+        let goal = Some(Goal::Max(0.0));
+        let what = "epochs begun when it goes on, at most";
+        figure(what, "", most(ours), theirs.map(most), goal);
+    }
+}
+
+fn measure(session: &Session, program: &Program, fault: Fault, rounds: usize) -> Result<Rounds, Failure> {
+    let folder = session.folder("voters")?;
+    let mut voters = Voters::start(program, &folder, LOAD)?;
+    let mut measured = Rounds::default();
+    for round in 0..rounds {
+        one_round(&mut voters, fault, &mut measured)
+            .map_err(|failure| format!("{}, round {round}: {failure}", program.name()))?;
+    }
+    voters.stop()?;
+    std::fs::remove_dir_all(&folder)?;
+    Ok(measured)
+}
+
+fn one_round(voters: &mut Voters, fault: Fault, measured: &mut Rounds) -> Result<(), Failure> {
+    let before = voters.leader()?;
+    // In the middle of steady load.
+    thread::sleep(STEADY);
+    let at = time_of_day()?;
+    match fault {
+        Fault::Kill => voters.end(before.leader, Signal::KILL)?,
+        Fault::Stop => voters.signal(before.leader, Signal::TERM)?,
+        Fault::Hold => voters.signal(before.leader, Signal::STOP)?,
+    }
+    let held = Instant::now();
+    let next = voters_but(before.leader, before.epoch);
+    let after = match fault {
+        // The one that was stopped ends meanwhile.
+        Fault::Stop => {
+            voters.end(before.leader, Signal::TERM)?;
+            voters.first_commit(next)?
+        }
+        _ => voters.first_commit(next)?,
+    };
+    let since = |then: Duration| millis_between(at, then);
+    measured.committed_ms.push(since(after.committed_at));
+    measured.leads_ms.push(since(after.leads_at));
+    measured
+        .epochs_burned
+        .push((after.epoch - before.epoch - 1) as f64);
+    if fault == Fault::Hold {
+        thread::sleep(HOLD.saturating_sub(held.elapsed()));
+        voters.signal(before.leader, Signal::CONT)?;
+        // Longer than a node waits before it campaigns.
+        thread::sleep(AFTER_HOLD);
+        let newest = voters.newest()?.map_or(after.epoch, |event| event.epoch);
+        measured.epochs_after.push((newest - after.epoch) as f64);
+    } else {
+        voters.start_one(before.leader)?;
+    }
+    caught_up(voters, before.leader, after.leader)
+}
+
+fn voters_but(leader: usize, epoch: i64) -> impl Fn(&Voter, &Event) -> bool {
+    move |voter, event| voter.id != leader && event.epoch > epoch
+}
+
+/// Waits until a voter has everything that the leader had when it was asked.
+fn caught_up(voters: &Voters, id: usize, leader: usize) -> Result<(), Failure> {
+    let end = voters.log_end(leader).read()?;
+    let mut own = voters.log_end(id);
+    eventually("the voter has caught up", CATCH_UP_LIMIT, || {
+        Ok((own.read()? >= end).then_some(()))
+    })
+}
+
+impl Fault {
+    fn name(self) -> &'static str {
+        match self {
+            Fault::Kill => "SIGKILL",
+            Fault::Stop => "SIGTERM",
+            Fault::Hold => "SIGSTOP",
+        }
+    }
+
+    /// What has to pass before anybody can know.
+    fn timer_ms(self) -> f64 {
+        match self {
+            Fault::Kill | Fault::Hold => FETCH_TIMEOUT_MS,
+            Fault::Stop => 0.0,
+        }
+    }
+}
+
+fn time_of_day() -> Result<Duration, Failure> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
+    Ok(Duration::from_nanos((since.as_nanos() % DAY.as_nanos()) as u64))
+}
+
+fn millis_between(from: Duration, to: Duration) -> f64 {
+    let midnight = if to < from { DAY } else { Duration::ZERO };
+    (to + midnight - from).as_secs_f64() * 1000.0
+}
+
+const LOAD: Load = Load {
+    throughput: 1000,
+    record_bytes: 256,
+    in_flight: None,
+};
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The default of `controller.quorum.fetch.timeout.ms`.
+const FETCH_TIMEOUT_MS: f64 = 2000.0;
+const STEADY: Duration = Duration::from_secs(1);
+const HOLD: Duration = Duration::from_secs(5);
+const AFTER_HOLD: Duration = Duration::from_secs(4);
+const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);

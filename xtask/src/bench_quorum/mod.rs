@@ -1,0 +1,157 @@
+//! `cargo xtask bench commit`, `failover` and `memory`: three voters as processes of the release build on one disk, that
+//! do nothing but commit opaque records (`kraft perf`), and Kafka's `TestRaftServer` in the same run.
+
+mod commit;
+mod failover;
+mod log_end;
+mod memory;
+mod printed;
+mod raw_extend;
+mod report;
+mod usage;
+mod voters;
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(crate) use commit::Part as CommitPart;
+pub(crate) use failover::Fault;
+
+use crate::interop::{Failure, Jars};
+use crate::workspace;
+use report::Report;
+use voters::Program;
+
+/// What all of them take.
+#[derive(clap::Args, Clone)]
+pub(crate) struct Options {
+    /// Measure this as well, in turns with ours
+    #[arg(long, value_enum)]
+    peer: Option<Peer>,
+    /// How long each measurement takes, behind what is let go by before it
+    #[arg(long, default_value_t = 120)]
+    secs: u64,
+    /// How often each side is measured beside a peer; the figures are medians
+    #[arg(long, default_value_t = 5)]
+    turns: usize,
+    /// One JSON line for each figure instead of text
+    #[arg(long)]
+    json: bool,
+    /// Where to put the files; their disk is the one that is measured. Without it, where builds go
+    #[arg(long)]
+    dir: Option<PathBuf>,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+enum Peer {
+    Kafka,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Commit {
+    /// Only these
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<CommitPart>,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Failover {
+    /// Only these
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Fault>,
+    /// How often the leader is met
+    #[arg(long, default_value_t = 50)]
+    rounds: usize,
+    #[command(flatten)]
+    options: Options,
+}
+
+pub(crate) fn commit(bench: &Commit) -> bool {
+    with(&bench.options, "commit", |session| {
+        commit::run(session, &bench.only)
+    })
+}
+
+pub(crate) fn failover(bench: &Failover) -> bool {
+    with(&bench.options, "failover", |session| {
+        failover::run(session, &bench.only, bench.rounds)
+    })
+}
+
+pub(crate) fn memory(options: &Options) -> bool {
+    with(options, "memory", memory::run)
+}
+
+/// One call of the bench.
+struct Session {
+    folder: PathBuf,
+    ours: Program,
+    jars: Option<Jars>,
+    duration: Duration,
+    turns: usize,
+    report: Report,
+}
+
+impl Session {
+    /// A folder of its own for a quorum.
+    fn folder(&self, name: &str) -> Result<PathBuf, Failure> {
+        let folder = self.folder.join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// Kafka's, where it is asked for, with what its users would have to set.
+    fn kafka(&self, linger_ms: u32) -> Option<Program> {
+        let jars = self.jars.as_ref()?;
+        Some(Program::Kafka {
+            class_path: jars.class_path().to_owned(),
+            linger_ms,
+        })
+    }
+}
+
+fn with(
+    options: &Options,
+    name: &'static str,
+    run: impl FnOnce(&mut Session) -> Result<(), Failure>,
+) -> bool {
+    let outcome = prepare(options, name).and_then(|mut session| {
+        let outcome = run(&mut session);
+        fs::remove_dir_all(&session.folder)?;
+        outcome
+    });
+    if let Err(failure) = &outcome {
+        eprintln!("{failure}");
+    }
+    outcome.is_ok()
+}
+
+fn prepare(options: &Options, name: &'static str) -> Result<Session, Failure> {
+    let built = workspace::cargo(&["build", "--release", "--locked", "-p", "kraft-cli"]).status()?;
+    if !built.success() {
+        return Err("the release build of kraft failed".into());
+    }
+    let jars = match options.peer {
+        Some(Peer::Kafka) => Some(Jars::fetch()?),
+        None => None,
+    };
+    let above = options.dir.clone().unwrap_or_else(workspace::target);
+    let folder = above.join(format!("bench-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let folder = folder.canonicalize()?;
+    let report = Report::new(name, options.json, &folder);
+    Ok(Session {
+        folder,
+        ours: Program::Kraft,
+        turns: if jars.is_some() { options.turns.max(1) } else { 1 },
+        jars,
+        duration: Duration::from_secs(options.secs.max(1)),
+        report,
+    })
+}

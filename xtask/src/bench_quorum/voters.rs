@@ -1,0 +1,294 @@
+//! Three voters as processes.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::log_end::LogEnd;
+use super::printed::{self, Event, What};
+use super::usage::Usage;
+use crate::interop::{Failure, Running};
+use crate::workspace;
+
+/// What runs.
+#[derive(Clone)]
+pub(super) enum Program {
+    Kraft,
+    Kafka { class_path: String, linger_ms: u32 },
+}
+
+/// The load of the voter that leads.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    /// Records a second; 0, ours alone, for as many as there is room for.
+    pub(super) throughput: u64,
+    pub(super) record_bytes: u64,
+    /// How many may wait for their commit, ours alone.
+    pub(super) in_flight: Option<u64>,
+}
+
+pub(super) struct Voter {
+    pub(super) id: usize,
+    folder: PathBuf,
+    running: Option<Running>,
+}
+
+pub(super) struct Voters {
+    program: Program,
+    load: Load,
+    pub(super) voters: Vec<Voter>,
+}
+
+impl Program {
+    pub(super) fn name(&self) -> String {
+        match self {
+            Program::Kraft => "kraft".to_owned(),
+            Program::Kafka { linger_ms, .. } => format!("Kafka, linger {linger_ms}"),
+        }
+    }
+
+    /// How long it takes to be as fast as it gets.
+    pub(super) fn warm_up(&self, duration: Duration) -> Duration {
+        match self {
+            Program::Kraft => Duration::from_secs(5),
+            Program::Kafka { .. } => Duration::from_secs(60).min(duration),
+        }
+    }
+
+    fn linger(&self) -> String {
+        match self {
+            Program::Kraft => String::new(),
+            Program::Kafka { linger_ms, .. } => {
+                format!("controller.quorum.append.linger.ms={linger_ms}\n")
+            }
+        }
+    }
+}
+
+impl Voters {
+    /// Starts all of them and waits until one of them commits its load.
+    pub(super) fn start(program: &Program, folder: &Path, load: Load) -> Result<Voters, Failure> {
+        // All listeners are held until every voter has a port, so that no two get the same.
+        let held = (0..COUNT)
+            .map(|_| TcpListener::bind("127.0.0.1:0"))
+            .collect::<Result<Vec<_>, _>>()?;
+        let ports = held
+            .iter()
+            .map(|listener| Ok(listener.local_addr()?.port()))
+            .collect::<Result<Vec<_>, std::io::Error>>()?;
+        drop(held);
+        let addresses: Vec<_> = (1..)
+            .zip(&ports)
+            .map(|(id, port)| format!("{id}@127.0.0.1:{port}"))
+            .collect();
+        let mut voters = Vec::new();
+        for (id, port) in (1..).zip(&ports) {
+            let folder = folder.join(id.to_string());
+            fs::create_dir_all(folder.join("data"))?;
+            let text = format!(
+                "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
+                 listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.voters={}\n{}",
+                folder.join("data").display(),
+                addresses.join(","),
+                program.linger(),
+            );
+            fs::write(folder.join("server.properties"), text)?;
+            voters.push(Voter {
+                id,
+                folder,
+                running: None,
+            });
+        }
+        let mut voters = Voters {
+            program: program.clone(),
+            load,
+            voters,
+        };
+        for id in 1..=COUNT {
+            voters.start_one(id)?;
+        }
+        voters.first_commit(|_, _| true)?;
+        Ok(voters)
+    }
+
+    pub(super) fn start_one(&mut self, id: usize) -> Result<(), Failure> {
+        let load = self.load;
+        let voter = &self.voters[id - 1];
+        let mut command = match &self.program {
+            Program::Kraft => {
+                let mut command = Command::new(workspace::kraft());
+                command.args(["perf", "-c"]);
+                command.arg(voter.folder.join("server.properties"));
+                if let Some(in_flight) = load.in_flight {
+                    command.args(["--in-flight", &in_flight.to_string()]);
+                }
+                command
+            }
+            Program::Kafka { class_path, .. } => {
+                let mut command = Command::new("java");
+                // As shipped.
+                command.args(["-Xmx1g", "-Xms1g", "-Duser.timezone=UTC", "-cp", class_path]);
+                command.args([
+                    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+                    "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+                    "kafka.tools.TestRaftServer",
+                    "--config",
+                ]);
+                command.arg(voter.folder.join("server.properties"));
+                command
+            }
+        };
+        command.args(["--replica-directory-id", DIRECTORY_IDS[id - 1]]);
+        command.args(["--throughput", &load.throughput.to_string()]);
+        command.args(["--record-size", &load.record_bytes.to_string()]);
+        let append = |name: &str| {
+            let path = voter.folder.join(name);
+            File::options().create(true).append(true).open(path)
+        };
+        command
+            .stdin(Stdio::null())
+            .stdout(append("stdout")?)
+            .stderr(append("stderr")?);
+        self.voters[id - 1].running = Some(Running::of(command.spawn()?));
+        Ok(())
+    }
+
+    /// Waits until a voter has committed in an epoch of which `wanted` is true.
+    pub(super) fn first_commit(&mut self, wanted: impl Fn(&Voter, &Event) -> bool) -> Result<Led, Failure> {
+        let deadline = Instant::now() + LEADER_LIMIT;
+        loop {
+            for voter in &self.voters {
+                let events = printed::events(&voter.stderr()?);
+                let found = events
+                    .iter()
+                    .find(|event| event.what == What::Committed && wanted(voter, event));
+                if let Some(committed) = found {
+                    let leads = |event: &&Event| event.what == What::Leads && event.epoch <= committed.epoch;
+                    let leads = events.iter().rev().find(leads).unwrap_or(committed);
+                    return Ok(Led {
+                        leader: voter.id,
+                        epoch: committed.epoch,
+                        leads_at: leads.at,
+                        committed_at: committed.at,
+                    });
+                }
+            }
+            self.check_alive()?;
+            if Instant::now() >= deadline {
+                let limit = LEADER_LIMIT.as_secs();
+                return Err(format!("no leader has committed within {limit} s").into());
+            }
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Who leads, once it has committed.
+    pub(super) fn leader(&mut self) -> Result<Led, Failure> {
+        let newest = self.newest()?.ok_or("nobody has led")?;
+        self.first_commit(|_, event| event.epoch == newest.epoch)
+    }
+
+    /// The highest epoch that any of them has led in.
+    pub(super) fn newest(&self) -> Result<Option<Event>, Failure> {
+        let mut newest: Option<Event> = None;
+        for voter in &self.voters {
+            for event in printed::events(&voter.stderr()?) {
+                if newest.as_ref().is_none_or(|newest| newest.epoch < event.epoch) {
+                    newest = Some(event);
+                }
+            }
+        }
+        Ok(newest)
+    }
+
+    fn check_alive(&mut self) -> Result<(), Failure> {
+        for voter in &mut self.voters {
+            if let Some(running) = &mut voter.running
+                && !running.is_alive()
+            {
+                let last: Vec<_> = voter.stderr()?.lines().rev().take(3).map(str::to_owned).collect();
+                return Err(format!("voter {} has ended: {last:?}", voter.id).into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Processor time and memory of all of them.
+    pub(super) fn usage(&mut self) -> Result<Vec<Usage>, Failure> {
+        self.check_alive()?;
+        let running = self.voters.iter().filter_map(|voter| voter.running.as_ref());
+        running.map(|running| Usage::of(running.id())).collect()
+    }
+
+    /// Where the log of a voter ends, as its files say.
+    pub(super) fn log_end(&self, id: usize) -> LogEnd {
+        LogEnd::new(self.voters[id - 1].folder.join("data/__raft_performance_test-0"))
+    }
+
+    /// What the voter has printed on stdout.
+    pub(super) fn stdout(&self, id: usize) -> Result<String, Failure> {
+        Ok(fs::read_to_string(self.voters[id - 1].folder.join("stdout"))?)
+    }
+
+    /// Ends a voter and waits for its end.
+    pub(super) fn end(&mut self, id: usize, signal: Signal) -> Result<(), Failure> {
+        let running = self.voters[id - 1].running.take().ok_or("it does not run")?;
+        match signal {
+            Signal::KILL => running.kill(),
+            _ => running.stop(STOP_LIMIT).map(|_| ()),
+        }
+    }
+
+    /// Sends a signal and waits for nothing.
+    pub(super) fn signal(&self, id: usize, signal: Signal) -> Result<(), Failure> {
+        let running = self.voters[id - 1].running.as_ref().ok_or("it does not run")?;
+        running.signal(signal)
+    }
+
+    /// Ends all of them.
+    pub(super) fn stop(mut self) -> Result<Vec<String>, Failure> {
+        for voter in &self.voters {
+            if let Some(running) = &voter.running {
+                running.signal(Signal::TERM)?;
+            }
+        }
+        for voter in &mut self.voters {
+            if let Some(running) = voter.running.take() {
+                running.stop(STOP_LIMIT)?;
+            }
+        }
+        (1..=COUNT).map(|id| self.stdout(id)).collect()
+    }
+}
+
+/// A leader that has committed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Led {
+    pub(super) leader: usize,
+    pub(super) epoch: i64,
+    /// Time of day.
+    pub(super) leads_at: Duration,
+    /// Time of day.
+    pub(super) committed_at: Duration,
+}
+
+impl Voter {
+    fn stderr(&self) -> Result<String, Failure> {
+        Ok(fs::read_to_string(self.folder.join("stderr"))?)
+    }
+}
+
+const COUNT: usize = 3;
+const DIRECTORY_IDS: [&str; COUNT] = [
+    "AAAAAAAAAAAAAAAAAAAAZA",
+    "AAAAAAAAAAAAAAAAAAAAZQ",
+    "AAAAAAAAAAAAAAAAAAAAZg",
+];
+const LEADER_LIMIT: Duration = Duration::from_secs(90);
+const STOP_LIMIT: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(50);
