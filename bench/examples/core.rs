@@ -51,7 +51,7 @@ fn rounds(report: &mut Report, slice: Duration) {
 
 /// Each kind of step alone. The clock itself takes about as long as a step, so what it takes is found out and subtracted.
 fn steps(report: &mut Report, slice: Duration) {
-    let mut stopwatch = Stopwatch::default();
+    let mut stopwatch = Stopwatch::new();
     for fetches_wait in [false, true] {
         let mut quorum = Quorum::new(fetches_wait);
         let started = Instant::now();
@@ -59,7 +59,7 @@ fn steps(report: &mut Report, slice: Duration) {
             quorum.round(&mut stopwatch);
         }
     }
-    let clock = stopwatch.clock();
+    let clock = Stopwatch::clock();
     let mut all = Vec::new();
     for (step, times) in &mut stopwatch.times {
         let value = middle_of(times) - clock;
@@ -176,30 +176,38 @@ fn per_batch<T>(time: Duration, fresh: impl Fn() -> T, call: impl Fn(&mut T)) ->
     median_of(&mut runs)
 }
 
-#[derive(Default)]
 struct Stopwatch {
     times: BTreeMap<Step, Vec<f64>>,
+    started: Instant,
 }
 
 impl Stopwatch {
+    fn new() -> Self {
+        Self {
+            times: BTreeMap::new(),
+            started: Instant::now(),
+        }
+    }
+
     /// What looking at the clock adds to a time.
-    fn clock(&self) -> f64 {
-        let mut nothing: Vec<f64> = (0..100_000).map(|_| timed(|| ())).collect();
-        middle_of(&mut nothing)
+    fn clock() -> f64 {
+        let nothing = || {
+            let started = Instant::now();
+            started.elapsed().as_nanos() as f64
+        };
+        middle_of(&mut (0..100_000).map(|_| nothing()).collect::<Vec<_>>())
     }
 }
 
 impl Watch for Stopwatch {
-    fn around(&mut self, step: Step, take: impl FnOnce()) {
-        let time = timed(take);
+    fn before(&mut self) {
+        self.started = Instant::now();
+    }
+
+    fn after(&mut self, step: Step) {
+        let time = self.started.elapsed().as_nanos() as f64;
         self.times.entry(step).or_default().push(time);
     }
-}
-
-fn timed(take: impl FnOnce()) -> f64 {
-    let started = Instant::now();
-    take();
-    started.elapsed().as_nanos() as f64
 }
 
 /// The mean of the middle half. A median would be as coarse as the clock, which may count in tens of nanoseconds.

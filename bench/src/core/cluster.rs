@@ -80,19 +80,19 @@ impl Cluster {
     fn step(&mut self, at: usize, event: Event) {
         let member = &mut self.members[at];
         member.step(event, self.now);
-        for action in member.out.drain(..) {
+        for action in &member.out {
             match action {
-                Action::Disk { ticket, op } => member.log.order(ticket, op),
+                Action::Disk { ticket, op } => member.log.order(*ticket, op),
                 // Everything is durable by the time that a message arrives.
                 Action::Send {
                     request, to, body, ..
                 } if to.id.known().is_some() => {
-                    let event = request_event(reply_to(at, request), body);
+                    let event = request_event(reply_to(at, *request), body);
                     self.under_way.push_back((place(to.id), event));
                 }
                 Action::Reply { reply, answer, .. } => {
-                    let (to, request) = asker(reply);
-                    let event = answer_event(request, key(at), answer, || member.log.newest());
+                    let (to, request) = asker(*reply);
+                    let event = answer_event(request, key(at), answer, member.log.newest());
                     self.under_way.push_back((to, event));
                 }
                 Action::Send { .. }
@@ -102,6 +102,7 @@ impl Cluster {
                 other => panic!("{other:?} in an election without faults"),
             }
         }
+        member.out.clear();
         if let Some(up_to) = member.log.flush() {
             self.under_way.push_front((at, Event::Durable { up_to }));
         }

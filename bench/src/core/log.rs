@@ -9,7 +9,7 @@ pub(super) struct Log {
     flushed: i64,
     ordered: Ticket,
     durable: Ticket,
-    newest: Option<BatchInfo>,
+    newest: BatchInfo,
 }
 
 impl Log {
@@ -22,23 +22,30 @@ impl Log {
             flushed: 0,
             ordered: Ticket::NONE,
             durable: Ticket::NONE,
-            newest: None,
+            newest: BatchInfo {
+                base: 0,
+                last: -1,
+                epoch: Epoch(0),
+                bytes: 0,
+                control: None,
+            },
         }
     }
 
     /// Takes over an operation that the core has ordered.
-    pub(super) fn order(&mut self, ticket: Ticket, op: DiskOp) {
+    #[inline]
+    pub(super) fn order(&mut self, ticket: Ticket, op: &DiskOp) {
         self.ordered = ticket;
         match op {
             DiskOp::Append { batches, .. } => {
-                let newest = batches.into_iter().next_back().expect("an append has batches");
+                let newest = batches.last().expect("an append has batches");
                 self.end = LogEnd {
                     last_epoch: newest.epoch,
                     last_offset: newest.last + 1,
                 };
-                self.newest = Some(newest);
+                self.newest.clone_from(newest);
             }
-            DiskOp::StartEpoch { epoch, .. } => self.end.last_epoch = epoch,
+            DiskOp::StartEpoch { epoch, .. } => self.end.last_epoch = *epoch,
             DiskOp::StoreElection(_) => {}
             DiskOp::Truncate { .. } | DiskOp::TruncateFully { .. } | DiskOp::SnapshotChunk { .. } => {
                 panic!("nobody loses anything here")
@@ -57,8 +64,8 @@ impl Log {
     }
 
     /// The newest batch, which is all that a follower ever lacks.
-    pub(super) fn newest(&self) -> BatchInfo {
-        self.newest.clone().expect("somebody has appended")
+    pub(super) fn newest(&self) -> &BatchInfo {
+        &self.newest
     }
 }
 

@@ -2,10 +2,10 @@
 
 use super::log::Log;
 use kraft_core::{
-    Action, Answer, AnswerContext, BatchInfo, Config, ControlRecord, Endpoint, Endpoints, ErrorCode, Event,
-    FetchPlan, FetchedRecords, Instant, NodeId, PartitionAnswer, PartitionMatch, PayloadId, PeerRequest,
-    Recovered, Replica, ReplicaKey, ReplyId, RequestContext, RequestId, SnapshotId, SupportedVersions, Time,
-    VoterNode, VoterSet,
+    Action, Answer, AnswerContext, BatchInfo, Batches, Config, ControlRecord, Endpoint, Endpoints, ErrorCode,
+    Event, FetchPlan, FetchedRecords, Instant, NodeId, PartitionAnswer, PartitionMatch, PayloadId,
+    PeerRequest, Recovered, Replica, ReplicaKey, ReplyId, RequestContext, RequestId, SnapshotId,
+    SupportedVersions, Text, Time, VoterNode, VoterSet,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -35,6 +35,7 @@ impl Member {
         Self { replica, log, out }
     }
 
+    #[inline]
     pub(super) fn step(&mut self, event: Event, now: Time) {
         self.replica.step(event, &self.log, now, &mut self.out);
     }
@@ -50,16 +51,17 @@ pub(super) fn place(id: NodeId) -> usize {
     usize::try_from(id.0 - 1).expect("a voter's id")
 }
 
-pub(super) fn context(reply: ReplyId) -> RequestContext {
+fn context(reply: ReplyId, listener: &Text) -> RequestContext {
     RequestContext {
         reply,
-        listener: LISTENER.into(),
+        listener: listener.clone(),
         partition: PartitionMatch::Metadata,
     }
 }
 
 /// A Fetch as the leader sees it.
-pub(super) fn fetch_event(reply: ReplyId, body: PeerRequest) -> Event {
+#[inline]
+pub(super) fn fetch_event(reply: ReplyId, listener: &Text, body: &PeerRequest) -> Event {
     let PeerRequest::Fetch {
         cluster_id,
         replica,
@@ -73,20 +75,21 @@ pub(super) fn fetch_event(reply: ReplyId, body: PeerRequest) -> Event {
         panic!("a Fetch was expected: {body:?}");
     };
     Event::ReceiveFetch {
-        context: context(reply),
-        from: replica,
-        cluster_id: Some(cluster_id),
-        fetch_epoch: epoch,
+        context: context(reply, listener),
+        from: *replica,
+        cluster_id: Some(cluster_id.clone()),
+        fetch_epoch: *epoch,
         fetch_offset: log_end.last_offset,
         last_fetched_epoch: log_end.last_epoch,
-        high_watermark,
-        max_wait_ms,
-        max_bytes,
+        high_watermark: *high_watermark,
+        max_wait_ms: *max_wait_ms,
+        max_bytes: *max_bytes,
     }
 }
 
 /// Any other request as its receiver sees it.
-pub(super) fn request_event(reply: ReplyId, body: PeerRequest) -> Event {
+pub(super) fn request_event(reply: ReplyId, body: &PeerRequest) -> Event {
+    let listener = LISTENER.into();
     match body {
         PeerRequest::Vote {
             cluster_id,
@@ -96,16 +99,16 @@ pub(super) fn request_event(reply: ReplyId, body: PeerRequest) -> Event {
             log_end,
             pre_vote,
         } => Event::ReceiveVoteRequest {
-            context: context(reply),
-            from: candidate,
-            cluster_id: Some(cluster_id),
+            context: context(reply, &listener),
+            from: *candidate,
+            cluster_id: Some(cluster_id.clone()),
             voter_id: voter.id,
             voter_directory_id: voter.directory_or_nil(),
-            candidate_epoch: epoch,
+            candidate_epoch: *epoch,
             candidate: candidate.id,
             candidate_directory_id: candidate.directory_or_nil(),
-            candidate_log_end: log_end,
-            pre_vote,
+            candidate_log_end: *log_end,
+            pre_vote: *pre_vote,
         },
         PeerRequest::BeginQuorumEpoch {
             cluster_id,
@@ -114,24 +117,25 @@ pub(super) fn request_event(reply: ReplyId, body: PeerRequest) -> Event {
             epoch,
             endpoints,
         } => Event::ReceiveBeginQuorumEpoch {
-            context: context(reply),
-            cluster_id: Some(cluster_id),
+            context: context(reply, &listener),
+            cluster_id: Some(cluster_id.clone()),
             voter_id: voter.id,
             voter_directory_id: voter.directory_or_nil(),
-            leader_id: leader,
-            leader_epoch: epoch,
-            leader_endpoints: endpoints,
+            leader_id: *leader,
+            leader_epoch: *epoch,
+            leader_endpoints: endpoints.clone(),
         },
-        fetch => fetch_event(reply, fetch),
+        fetch => fetch_event(reply, &listener, fetch),
     }
 }
 
 /// An answer as the replica sees it that asked. `newest` is the batch that a Fetch is answered with.
+#[inline]
 pub(super) fn answer_event(
     request: RequestId,
     from: ReplicaKey,
-    answer: Answer,
-    newest: impl FnOnce() -> BatchInfo,
+    answer: &Answer,
+    newest: &BatchInfo,
 ) -> Event {
     match answer {
         Answer::Fetch {
@@ -144,13 +148,13 @@ pub(super) fn answer_event(
             leader_id: partition.leader.unwrap_or(NodeId::NONE),
             leader_epoch: partition.epoch,
             answer: answered(request, partition),
-            high_watermark,
+            high_watermark: *high_watermark,
             diverging: None,
             snapshot: None,
             records: match plan {
                 FetchPlan::Empty => FetchedRecords::Empty,
                 FetchPlan::Read { .. } => FetchedRecords::Batches {
-                    batches: [newest()].into_iter().collect(),
+                    batches: Batches::from_buf([newest.clone()]),
                     payload: PayloadId(1),
                 },
                 FetchPlan::Diverging(_) | FetchPlan::Snapshot(_) => panic!("nobody falls behind here"),
@@ -160,7 +164,7 @@ pub(super) fn answer_event(
             epoch: partition.epoch,
             answer: answered(request, partition),
             from,
-            vote_granted: granted,
+            vote_granted: *granted,
         },
         Answer::BeginQuorumEpoch(partition) => Event::ReceiveBeginQuorumEpochResponse {
             epoch: partition.epoch,
@@ -171,14 +175,15 @@ pub(super) fn answer_event(
     }
 }
 
-fn answered(request: RequestId, partition: PartitionAnswer) -> AnswerContext {
+#[inline]
+fn answered(request: RequestId, partition: &PartitionAnswer) -> AnswerContext {
     AnswerContext {
         request,
         top_level: ErrorCode::None,
         partition: PartitionMatch::Metadata,
         error: partition.error,
         leader: partition.leader,
-        leader_endpoint: partition.endpoint,
+        leader_endpoint: partition.endpoint.clone(),
     }
 }
 
@@ -236,5 +241,5 @@ pub(super) fn time(us: u64) -> Time {
     }
 }
 
-const LISTENER: &str = "CONTROLLER";
+pub(super) const LISTENER: &str = "CONTROLLER";
 const KRAFT_VERSIONS: SupportedVersions = SupportedVersions { min: 0, max: 1 };

@@ -2,9 +2,9 @@
 
 use super::{
     cluster::{Cluster, asker, reply_to},
-    member::{Member, answer_event, fetch_event, key, time},
+    member::{LISTENER, Member, answer_event, fetch_event, key, time},
 };
-use kraft_core::{Action, Event, PayloadId, ReplyId, Time};
+use kraft_core::{Action, Event, PayloadId, ReplicaKey, ReplyId, Text, Time};
 
 /// What a step is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,25 +27,32 @@ pub enum Step {
     FollowerDurable,
 }
 
-/// Whoever wants to know of each step. `around` has to call what it is given.
+/// Whoever wants to know of each step.
 pub trait Watch {
-    /// One step.
-    fn around(&mut self, step: Step, take: impl FnOnce());
+    /// A step begins.
+    fn before(&mut self);
+
+    /// It is over.
+    fn after(&mut self, step: Step);
 }
 
 /// Does not look.
 pub struct Unwatched;
 
 impl Watch for Unwatched {
-    fn around(&mut self, _: Step, take: impl FnOnce()) {
-        take();
-    }
+    fn before(&mut self) {}
+
+    fn after(&mut self, _: Step) {}
 }
 
 /// A leader and two followers in steady state. What one sends the other gets at once.
+///
+/// The driver is as thin as one can be: actions are performed where they lie, and an event is made from what the other
+/// one has sent, without a copy in between.
 pub struct Quorum {
     leader: Member,
-    leader_place: usize,
+    leader_key: ReplicaKey,
+    listener: Text,
     followers: Vec<Follower>,
     us: u64,
     proposals: u64,
@@ -54,10 +61,9 @@ pub struct Quorum {
 }
 
 struct Follower {
+    /// The last of its actions is the Fetch that it has sent, if that has not arrived yet.
     member: Member,
     place: usize,
-    /// The Fetch that it has sent and that has not arrived.
-    fetch: Option<Event>,
 }
 
 impl Quorum {
@@ -76,15 +82,12 @@ impl Quorum {
         let (_, leader) = members.remove(leader_place);
         let followers = members
             .into_iter()
-            .map(|(place, member)| Follower {
-                member,
-                place,
-                fetch: None,
-            })
+            .map(|(place, member)| Follower { member, place })
             .collect();
         let mut quorum = Self {
             leader,
-            leader_place,
+            leader_key: key(leader_place),
+            listener: LISTENER.into(),
             followers,
             us,
             proposals: 0,
@@ -139,23 +142,29 @@ impl Quorum {
     /// The Fetches that are under way arrive, and their answers, and what is written becomes durable.
     fn fetch_all(&mut self, step: Step, now: Time, watch: &mut impl Watch) {
         for place in 0..self.followers.len() {
-            if let Some(fetch) = self.followers[place].fetch.take() {
+            let Follower { member, place } = &mut self.followers[place];
+            if let Some(Action::Send { request, body, .. }) = member.out.last() {
+                let fetch = fetch_event(reply_to(*place, *request), &self.listener, body);
+                member.out.clear();
                 self.step_leader(step, fetch, now, watch);
             }
         }
     }
 
+    #[inline]
     fn step_leader(&mut self, step: Step, event: Event, now: Time, watch: &mut impl Watch) {
         let Self {
             leader, followers, ..
         } = self;
-        watch.around(step, || leader.step(event, now));
-        for action in leader.out.drain(..) {
+        watch.before();
+        leader.step(event, now);
+        watch.after(step);
+        for action in &leader.out {
             match action {
-                Action::Disk { ticket, op } => leader.log.order(ticket, op),
+                Action::Disk { ticket, op } => leader.log.order(*ticket, op),
                 Action::Reply { reply, answer, .. } => {
-                    let (place, request) = asker(reply);
-                    let event = answer_event(request, key(self.leader_place), answer, || leader.log.newest());
+                    let (place, request) = asker(*reply);
+                    let event = answer_event(request, self.leader_key, answer, leader.log.newest());
                     let follower = followers
                         .iter_mut()
                         .find(|follower| follower.place == place)
@@ -166,34 +175,39 @@ impl Quorum {
                 other => panic!("{other:?} in steady state"),
             }
         }
+        leader.out.clear();
     }
 }
 
 impl Follower {
+    #[inline]
     fn answered(&mut self, event: Event, now: Time, watch: &mut impl Watch) {
-        let Self { member, place, fetch } = self;
+        let member = &mut self.member;
         let step = if matches!(&event, Event::ReceiveFetchResponse { records, .. } if has_batches(records)) {
             Step::FetchResponse
         } else {
             Step::CommittedResponse
         };
-        watch.around(step, || member.step(event, now));
-        for action in member.out.drain(..) {
+        watch.before();
+        member.step(event, now);
+        watch.after(step);
+        for action in &member.out {
             match action {
-                Action::Disk { ticket, op } => member.log.order(ticket, op),
-                // It leaves once the disk is done, which is before the leader asks for it.
-                Action::Send { request, body, .. } => {
-                    *fetch = Some(fetch_event(reply_to(*place, request), body));
-                }
-                Action::Commit { .. } => {}
+                Action::Disk { ticket, op } => member.log.order(*ticket, op),
+                // The Fetch leaves once the disk is done, which is before the leader is asked.
+                Action::Send { .. } | Action::Commit { .. } => {}
                 other => panic!("{other:?} in steady state"),
             }
         }
         if let Some(up_to) = member.log.flush() {
-            watch.around(Step::FollowerDurable, || {
-                member.step(Event::Durable { up_to }, now)
-            });
-            assert!(member.out.is_empty(), "a follower waits for its Fetch alone");
+            let actions = member.out.len();
+            watch.before();
+            member.step(Event::Durable { up_to }, now);
+            watch.after(Step::FollowerDurable);
+            assert!(
+                member.out.len() == actions,
+                "a follower waits for its Fetch alone"
+            );
         }
     }
 }

@@ -22,18 +22,13 @@ impl CheckQuorum {
         }
     }
 
-    /// A voter has fetched.
-    pub(crate) fn credit(&mut self, voter: NodeId) {
-        if let Err(place) = self.fetched.binary_search(&voter) {
-            self.fetched.insert(place, voter);
-        }
-    }
-
-    /// Starts a new window if enough voters have fetched in this one.
-    pub(crate) fn renew(&mut self, voters: usize, leader_votes: bool, now: Instant) {
-        let needed = (voters / 2 + 1).saturating_sub(usize::from(leader_votes));
-        if self.fetched.len() >= needed {
+    /// A voter has fetched, or somebody who is none. If `needed` voters have in this window, that starts a new one.
+    pub(crate) fn credit(&mut self, voter: Option<NodeId>, needed: usize, now: Instant) {
+        let news = voter.and_then(|voter| Some((self.fetched.binary_search(&voter).err()?, voter)));
+        if self.fetched.len() + usize::from(news.is_some()) >= needed {
             self.restart(now);
+        } else if let Some((place, voter)) = news {
+            self.fetched.insert(place, voter);
         }
     }
 
@@ -65,26 +60,22 @@ mod tests {
     fn five_voters_need_two_that_fetch() {
         let at = Instant::from_millis;
         let mut quorum = CheckQuorum::new(Duration::from_millis(3000), at(0));
-        quorum.credit(NodeId(1));
-        quorum.renew(5, true, at(1500));
+        quorum.credit(Some(NodeId(1)), 2, at(1500));
+        quorum.credit(Some(NodeId(1)), 2, at(1500));
+        quorum.credit(None, 2, at(1500));
         assert_eq!(quorum.deadline(), at(3000));
-        quorum.credit(NodeId(2));
-        quorum.renew(5, true, at(1500));
+        quorum.credit(Some(NodeId(2)), 2, at(1500));
         assert_eq!(quorum.deadline(), at(4500));
-        quorum.credit(NodeId(3));
-        quorum.renew(5, true, at(3000));
+        quorum.credit(Some(NodeId(3)), 2, at(3000));
         assert_eq!(quorum.deadline(), at(4500));
     }
 
     #[test]
-    fn a_leader_that_is_no_voter_needs_a_whole_majority() {
+    fn fewer_that_are_needed_may_be_there_already() {
         let at = Instant::from_millis;
         let mut quorum = CheckQuorum::new(Duration::from_millis(3000), at(0));
-        quorum.credit(NodeId(1));
-        quorum.renew(3, false, at(1));
-        assert_eq!(quorum.deadline(), at(3000));
-        quorum.credit(NodeId(2));
-        quorum.renew(3, false, at(1));
-        assert_eq!(quorum.deadline(), at(3001));
+        quorum.credit(Some(NodeId(1)), 2, at(1));
+        quorum.credit(None, 1, at(2));
+        assert_eq!(quorum.deadline(), at(3002));
     }
 }

@@ -8,13 +8,30 @@ use crate::{
 use core::time::Duration;
 
 /// What a leader knows of one replica.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Progress {
     end: Option<i64>,
     fetched_at: Option<Instant>,
-    last_fetch_ms: Option<i64>,
-    last_caught_up_ms: Option<i64>,
+    /// `NEVER` before the first.
+    last_fetch_ms: i64,
+    /// `NEVER` before the first.
+    last_caught_up_ms: i64,
     leader_end_at_last_fetch: i64,
+}
+
+/// Earlier than any clock says, so that later times are larger.
+const NEVER: i64 = i64::MIN;
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            end: None,
+            fetched_at: None,
+            last_fetch_ms: NEVER,
+            last_caught_up_ms: NEVER,
+            leader_end_at_last_fetch: 0,
+        }
+    }
 }
 
 impl Progress {
@@ -23,13 +40,13 @@ impl Progress {
     /// A smaller offset than the last time is believed: the replica may have lost its disk.
     pub(crate) fn fetched(&mut self, offset: i64, leader_end: i64, now: Time) {
         if offset >= leader_end {
-            self.last_caught_up_ms = self.last_caught_up_ms.max(Some(now.wall_ms));
+            self.last_caught_up_ms = self.last_caught_up_ms.max(now.wall_ms);
         } else if self.leader_end_at_last_fetch > 0 && offset >= self.leader_end_at_last_fetch {
             self.last_caught_up_ms = self.last_caught_up_ms.max(self.last_fetch_ms);
         }
         self.leader_end_at_last_fetch = leader_end;
-        self.last_fetch_ms = self.last_fetch_ms.max(Some(now.wall_ms));
-        self.fetched_at = self.fetched_at.max(Some(now.mono));
+        self.last_fetch_ms = self.last_fetch_ms.max(now.wall_ms);
+        self.fetched_at = Some(now.mono);
         self.end = Some(offset);
     }
 
@@ -48,15 +65,16 @@ impl Progress {
 
     /// Whether it has had everything at some time.
     pub(crate) fn was_caught_up(&self) -> bool {
-        self.last_caught_up_ms.is_some()
+        self.last_caught_up_ms != NEVER
     }
 
     pub(crate) fn describe(&self, key: ReplicaKey) -> ReplicaProgress {
+        let known = |ms: i64| if ms == NEVER { -1 } else { ms };
         ReplicaProgress {
             key,
             log_end_offset: self.end.unwrap_or(-1),
-            last_fetch_ms: self.last_fetch_ms.unwrap_or(-1),
-            last_caught_up_ms: self.last_caught_up_ms.unwrap_or(-1),
+            last_fetch_ms: known(self.last_fetch_ms),
+            last_caught_up_ms: known(self.last_caught_up_ms),
         }
     }
 }

@@ -21,7 +21,7 @@ impl Replica {
         let Role::Leader(leader) = &self.role else {
             return;
         };
-        let Some(candidate) = leader.majority_end(&self.config.local, turn.flushed_end()) else {
+        let Some(candidate) = leader.majority_end(turn.flushed_end()) else {
             return;
         };
         let of_this_epoch = candidate > leader.epoch_start || mutated!(CommitsOlderEpoch);

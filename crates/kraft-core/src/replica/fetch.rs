@@ -117,12 +117,9 @@ impl Replica {
         if from.id.known().is_none() {
             return;
         }
-        if !leader.fetched(from, offset, turn.end.last_offset, turn.now) {
-            return;
+        if leader.fetched(from, offset, turn.end.last_offset, turn.now) {
+            self.share_has_grown(offset, turn);
         }
-        leader.credit(&from);
-        leader.renew_check_quorum(&self.config.local, turn.mono());
-        self.share_has_grown(offset, turn);
     }
 
     fn fetch_answer(&self, plan: FetchPlan, listener: &Text, log_start: i64) -> Answer {

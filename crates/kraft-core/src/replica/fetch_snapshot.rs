@@ -79,8 +79,7 @@ impl Replica {
         if let Role::Leader(leader) = &mut self.role
             && request.from.id.known().is_some()
         {
-            leader.credit(&request.from);
-            leader.renew_check_quorum(&self.config.local, turn.mono());
+            leader.credit(&request.from, turn.mono());
         }
         Ok(SnapshotWindow {
             snapshot: request.snapshot,

@@ -161,6 +161,7 @@ impl Replica {
         let epoch_start = turn.end.last_offset;
         let records = self.first_records(granting);
         let mut leader = Leader::new(
+            self.config.local,
             epoch_start,
             self.voters(),
             CheckQuorum::new(self.config.fetch_timeout * 3 / 2, turn.mono()),

@@ -144,8 +144,7 @@ impl Replica {
             Some(offset)
         };
         if let Role::Leader(leader) = &mut self.role {
-            leader.credit(&key);
-            leader.renew_check_quorum(&self.config.local, turn.mono());
+            leader.credit(&key, turn.mono());
         }
         Ok(written)
     }

@@ -23,6 +23,9 @@ pub(crate) struct Leader {
     /// The voters in force, as replicas that fetch, by id. The leader's own entry, if it is a voter, has no progress: its
     /// log is at hand.
     voters: Vec<(ReplicaKey, Progress)>,
+    local: ReplicaKey,
+    /// Where the leader's own entry is among them.
+    own: Option<usize>,
     /// Everybody else who fetches.
     observers: BTreeMap<ReplicaKey, Progress>,
     /// Whether a majority still fetches.
@@ -56,10 +59,18 @@ impl Leader {
     /// memory.
     const OBSERVERS_MAX: usize = 4096;
 
-    pub(crate) fn new(epoch_start: i64, voters: &VoterSet, check_quorum: CheckQuorum, now: Instant) -> Self {
+    pub(crate) fn new(
+        local: ReplicaKey,
+        epoch_start: i64,
+        voters: &VoterSet,
+        check_quorum: CheckQuorum,
+        now: Instant,
+    ) -> Self {
         let mut leader = Self {
             epoch_start,
             voters: Vec::new(),
+            local,
+            own: None,
             observers: BTreeMap::new(),
             check_quorum,
             heartbeat: now,
@@ -94,28 +105,24 @@ impl Leader {
         for (key, progress) in old {
             self.observers.entry(key).or_insert(progress);
         }
+        self.own = self.place(&self.local);
         self.check_quorum.retain(|id| voters.get(id).is_some());
-    }
-
-    /// The id under which `key` counts as a voter.
-    pub(crate) fn voter_id(&self, key: &ReplicaKey) -> Option<NodeId> {
-        self.place(key).map(|_| key.id)
     }
 
     /// Where the voter is that `key` counts as.
     fn place(&self, key: &ReplicaKey) -> Option<usize> {
-        let place = self
-            .voters
-            .binary_search_by_key(&key.id, |(voter, _)| voter.id)
-            .ok()?;
+        // A handful of voters is looked through sooner than halved.
+        let place = self.voters.iter().position(|(voter, _)| voter.id == key.id)?;
         let (voter, _) = self.voters[place];
         (voter.directory_id.is_none() || voter.directory_id == key.directory_id).then_some(place)
     }
 
-    /// `key` has fetched from `offset` on. Returns whether it is a voter.
+    /// `key` has fetched from `offset` on. Returns whether it is a voter, which so has shown that it is there.
     pub(crate) fn fetched(&mut self, key: ReplicaKey, offset: i64, leader_end: i64, now: Time) -> bool {
         if let Some(place) = self.place(&key) {
             self.voters[place].1.fetched(offset, leader_end, now);
+            let needed = self.followers_needed();
+            self.check_quorum.credit(Some(key.id), needed, now.mono);
             return true;
         }
         if let Some(progress) = self.observers.get_mut(&key) {
@@ -159,14 +166,14 @@ impl Leader {
     }
 
     /// What a majority has. The leader itself, if it is a voter, has `own_end`.
-    pub(crate) fn majority_end(&self, local: &ReplicaKey, own_end: i64) -> Option<i64> {
-        let own = self.place(local);
-        if mutated!(RemovedLeaderCounts) && own.is_none() {
-            let others = self.voters.iter().map(|(_, progress)| progress.end());
-            return majority_end(others.chain([Some(own_end)]));
+    pub(crate) fn majority_end(&self, own_end: i64) -> Option<i64> {
+        if mutated!(RemovedLeaderCounts) && self.own.is_none() {
+            let mut ends: Vec<_> = self.voters.iter().map(|(_, progress)| progress.end()).collect();
+            ends.push(Some(own_end));
+            return majority_end(ends.into_iter());
         }
         majority_end(self.voters.iter().enumerate().map(|(place, (_, progress))| {
-            if Some(place) == own {
+            if Some(place) == self.own {
                 Some(own_end)
             } else {
                 progress.end()
@@ -174,17 +181,16 @@ impl Leader {
         }))
     }
 
-    /// A voter has shown that it is there.
-    pub(crate) fn credit(&mut self, key: &ReplicaKey) {
-        if let Some(id) = self.voter_id(key) {
-            self.check_quorum.credit(id);
-        }
+    /// `key` has shown that it is there, without a Fetch. If it is a voter, that may start a new check-quorum window.
+    pub(crate) fn credit(&mut self, key: &ReplicaKey, now: Instant) {
+        let voter = self.place(key).map(|_| key.id);
+        let needed = self.followers_needed();
+        self.check_quorum.credit(voter, needed, now);
     }
 
-    /// Starts a new check-quorum window if a majority is there.
-    pub(crate) fn renew_check_quorum(&mut self, local: &ReplicaKey, now: Instant) {
-        let leader_votes = self.voter_id(local).is_some();
-        self.check_quorum.renew(self.voters.len(), leader_votes, now);
+    /// How many voters have to fetch so that they are a majority, together with the leader if it votes.
+    fn followers_needed(&self) -> usize {
+        self.voters.len() / 2 + 1 - usize::from(self.own.is_some())
     }
 
     /// Voters other than `local` that have not fetched for `period`.
@@ -251,7 +257,25 @@ mod tests {
 
     fn leader(voters: &VoterSet) -> Leader {
         let window = Duration::from_millis(3000);
-        Leader::new(0, voters, CheckQuorum::new(window, at(0).mono), at(0).mono)
+        let local = ReplicaKey::new(NodeId(0), Uuid::from_u128(100));
+        Leader::new(
+            local,
+            0,
+            voters,
+            CheckQuorum::new(window, at(0).mono),
+            at(0).mono,
+        )
+    }
+
+    #[test]
+    fn a_leader_that_is_no_voter_needs_a_whole_majority() {
+        let ids = [1, 2, 3].map(NodeId);
+        let mut leader = leader(&voters(&ids.map(ReplicaKey::without_directory)));
+        leader.fetched(ReplicaKey::without_directory(NodeId(1)), 10, 10, at(1));
+        assert_eq!(leader.check_quorum.deadline(), at(3000).mono);
+        leader.fetched(ReplicaKey::without_directory(NodeId(2)), 9, 10, at(1));
+        assert_eq!(leader.check_quorum.deadline(), at(3001).mono);
+        assert_eq!(leader.majority_end(10), Some(9));
     }
 
     #[test]
@@ -260,11 +284,11 @@ mod tests {
         let mut leader = leader(&voters(&ids.map(ReplicaKey::without_directory)));
         let key = |id: i32| ReplicaKey::new(NodeId(id), Uuid::from_u128(100 + u128::from(id.unsigned_abs())));
         assert!(leader.fetched(key(1), 10, 10, at(1)));
-        assert_eq!(leader.majority_end(&key(0), 10), Some(10));
+        assert_eq!(leader.majority_end(10), Some(10));
         leader.adopt_voters(&voters(&[key(0), key(1), key(2)]), at(1).mono);
-        assert_eq!(leader.majority_end(&key(0), 15), Some(10));
+        assert_eq!(leader.majority_end(15), Some(10));
         assert!(leader.fetched(key(2), 13, 15, at(2)));
-        assert_eq!(leader.majority_end(&key(0), 15), Some(13));
+        assert_eq!(leader.majority_end(15), Some(13));
     }
 
     #[test]
