@@ -1,6 +1,6 @@
 //! One request in flight per peer, back-off and time-out (Kafka's `RequestManager`).
 
-use crate::{handles::RequestId, ids::NodeId, rng::Rng, time::Instant, timer::earlier};
+use crate::{handles::RequestId, ids::NodeId, rng::Rng, time::Instant};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -8,6 +8,18 @@ use core::time::Duration;
 enum Connection {
     AwaitingResponse { request: RequestId, until: Instant },
     BackingOff { until: Instant },
+}
+
+impl Connection {
+    fn awaits(&self, request: RequestId) -> bool {
+        matches!(self, Self::AwaitingResponse { request: sent, .. } if *sent == request)
+    }
+
+    /// When it changes by itself.
+    fn until(&self) -> Instant {
+        let (Self::AwaitingResponse { until, .. } | Self::BackingOff { until }) = self;
+        *until
+    }
 }
 
 /// What is known of the connections to peers. A peer without an entry is ready.
@@ -59,29 +71,31 @@ impl Connections {
 
     /// Who was asked, if an answer to this request is still awaited.
     pub(crate) fn expected_from(&self, request: RequestId) -> Option<NodeId> {
-        self.peers.iter().find_map(|(id, connection)| match connection {
-            Connection::AwaitingResponse { request: sent, .. } if *sent == request => Some(*id),
-            Connection::AwaitingResponse { .. } | Connection::BackingOff { .. } => None,
-        })
+        let mut peers = self.peers.iter();
+        peers.find_map(|(id, connection)| connection.awaits(request).then_some(*id))
     }
 
     /// Ends a request: on success the peer is ready, on failure it gets a rest. A request that is not awaited any
     /// more, because the connections were reset meanwhile, changes nothing.
     pub(crate) fn finish(&mut self, request: RequestId, success: bool, now: Instant) {
-        let Some(peer) = self.expected_from(request) else {
+        let Some(place) = self.peers.iter().position(|(_, peer)| peer.awaits(request)) else {
             return;
         };
         if success {
-            self.forget(peer);
+            self.forget_at(place);
         } else {
-            self.rest(peer, now);
+            self.peers[place].1 = self.resting(now);
         }
     }
 
     /// Gives a peer a rest after an answer that turned out to be of no use.
     pub(crate) fn rest(&mut self, peer: NodeId, now: Instant) {
+        self.set(peer, self.resting(now));
+    }
+
+    fn resting(&self, now: Instant) -> Connection {
         let until = now.after(self.retry_backoff);
-        self.set(peer, Connection::BackingOff { until });
+        Connection::BackingOff { until }
     }
 
     pub(crate) fn reset(&mut self) {
@@ -90,8 +104,22 @@ impl Connections {
 
     pub(crate) fn forget(&mut self, peer: NodeId) {
         if let Ok(place) = self.place(peer) {
+            self.forget_at(place);
+        }
+    }
+
+    fn forget_at(&mut self, place: usize) {
+        // With one peer, which is all that a follower has, nothing has to move up.
+        if place + 1 == self.peers.len() {
+            self.peers.truncate(place);
+        } else {
             self.peers.remove(place);
         }
+    }
+
+    /// Whether all peers are ready.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.peers.is_empty()
     }
 
     pub(crate) fn timed_out(&self, peer: NodeId, now: Instant) -> bool {
@@ -105,9 +133,7 @@ impl Connections {
     pub(crate) fn ready(&self, peer: NodeId, now: Instant) -> bool {
         match self.of(peer) {
             None => true,
-            Some(Connection::AwaitingResponse { until, .. } | Connection::BackingOff { until }) => {
-                now >= *until
-            }
+            Some(connection) => now >= connection.until(),
         }
     }
 
@@ -119,9 +145,9 @@ impl Connections {
 
     /// Drops the records of requests that have timed out and of rests that are over.
     pub(crate) fn expire(&mut self, now: Instant) {
-        self.peers.retain(|(_, connection)| match connection {
-            Connection::AwaitingResponse { until, .. } | Connection::BackingOff { until } => now < *until,
-        });
+        if self.peers.iter().any(|(_, connection)| now >= connection.until()) {
+            self.peers.retain(|(_, connection)| now < connection.until());
+        }
     }
 
     /// A ready one of `servers`, from a random one on in their order; none while anything is in flight anywhere.
@@ -145,10 +171,8 @@ impl Connections {
 
     /// When the state of any connection changes by itself.
     pub(crate) fn next_change(&self) -> Option<Instant> {
-        self.peers.iter().fold(None, |next, (_, connection)| {
-            let (Connection::AwaitingResponse { until, .. } | Connection::BackingOff { until }) = connection;
-            earlier(next, Some(*until))
-        })
+        let all = self.peers.iter();
+        all.map(|(_, connection)| connection.until()).min()
     }
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct Proposal {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Proposals {
     open: VecDeque<Open>,
+    /// How many of them our log has lost.
+    cut: usize,
     /// When it is too late to find out, once the leadership is over.
     patience: Timer,
 }
@@ -40,6 +42,7 @@ impl Default for Proposals {
     fn default() -> Self {
         Self {
             open: VecDeque::new(),
+            cut: 0,
             patience: Timer::NEVER,
         }
     }
@@ -72,16 +75,23 @@ impl Proposals {
     /// The log ends at `end` now.
     pub(crate) fn truncated(&mut self, end: i64) {
         for open in &mut self.open {
-            open.cut |= open.proposal.last >= end;
+            if !open.cut && open.proposal.last >= end {
+                open.cut = true;
+                self.cut += 1;
+            }
         }
     }
 
     /// A batch was fetched and appended. If it is a proposal's own, which offsets and epoch prove, the proposal is back.
     pub(crate) fn appended(&mut self, batch: &BatchInfo) {
-        for open in &mut self.open {
+        if self.cut == 0 {
+            return;
+        }
+        for open in self.open.iter_mut().filter(|open| open.cut) {
             let proposal = &open.proposal;
             if (proposal.epoch, proposal.base, proposal.last) == (batch.epoch, batch.base, batch.last) {
                 open.cut = false;
+                self.cut -= 1;
             }
         }
     }
@@ -97,6 +107,11 @@ impl Proposals {
                 None
             }
         };
+        if self.cut == 0 {
+            // Offsets rise, so nobody is decided before the oldest.
+            let outcome = outcome(self.open.front()?)?;
+            return Some((self.take(0)?, outcome));
+        }
         // One that was cut off may lie behind younger ones, so the first in the list need not be decided first.
         let (place, outcome) = self
             .open
@@ -110,6 +125,9 @@ impl Proposals {
     /// committed. Whoever leads from now on has that record, and with it everything that stands before it in our log; behind
     /// it nothing of an earlier epoch can stand.
     pub(crate) fn take_lost(&mut self, epoch: Epoch) -> Option<ReplyId> {
+        if self.cut == 0 {
+            return None;
+        }
         let is_lost = |open: &Open| open.cut && open.proposal.epoch < epoch;
         let place = self.open.iter().position(is_lost)?;
         self.take(place)
@@ -121,7 +139,11 @@ impl Proposals {
     }
 
     fn take(&mut self, place: usize) -> Option<ReplyId> {
-        let open = self.open.remove(place)?;
+        let open = match place {
+            0 => self.open.pop_front()?,
+            place => self.open.remove(place)?,
+        };
+        self.cut -= usize::from(open.cut);
         if self.open.is_empty() {
             self.patience = Timer::NEVER;
         }

@@ -36,7 +36,7 @@ impl Replica {
         let Role::Follower(follower) = &mut self.role else {
             return true;
         };
-        let unreachable = follower.endpoints.of(&self.config.default_listener).is_none();
+        let unreachable = follower.endpoint.is_none();
         if sent || unreachable {
             follower.update_due = false;
             follower.update_voter = next;

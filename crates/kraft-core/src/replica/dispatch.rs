@@ -127,7 +127,7 @@ impl Replica {
                     max_wait_ms,
                     max_bytes,
                 };
-                self.handle_fetch(context, cluster_id.as_ref(), &fetch, turn);
+                self.handle_fetch(&context, cluster_id.as_ref(), &fetch, turn);
             }
             Event::ReceiveFetchSnapshot {
                 context,

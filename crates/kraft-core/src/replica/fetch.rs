@@ -7,6 +7,7 @@ use crate::{
     event::{PartitionMatch, RequestContext},
     fetch_validation::{FetchPosition, validate_fetch},
     ids::{Epoch, ReplicaKey},
+    offsets::LogEnd,
     parked_fetches::ParkedFetch,
     role::Role,
     text::Text,
@@ -36,7 +37,7 @@ impl FetchRequest {
 impl Replica {
     pub(super) fn handle_fetch(
         &mut self,
-        context: RequestContext,
+        context: &RequestContext,
         cluster_id: Option<&Text>,
         fetch: &FetchRequest,
         turn: &mut Turn<'_>,
@@ -64,7 +65,7 @@ impl Replica {
         let wait = Duration::from_millis(u64::try_from(fetch.max_wait_ms).unwrap_or(0));
         self.parked.park(ParkedFetch {
             reply: context.reply,
-            listener: context.listener,
+            listener: context.listener.clone(),
             from: fetch.from,
             epoch: fetch.epoch,
             offset: fetch.offset,
@@ -79,7 +80,7 @@ impl Replica {
             return Err(ErrorCode::InvalidRequest);
         }
         self.check_leader_epoch(fetch.epoch)?;
-        match validate_fetch(turn.log, fetch.offset, fetch.last_epoch) {
+        match self.place_fetch(fetch, turn) {
             FetchPosition::Valid => {
                 let is_ourselves = fetch.from.id.known() == Some(self.config.local.id);
                 if fetch.max_bytes < 0 || is_ourselves {
@@ -92,6 +93,20 @@ impl Replica {
             FetchPosition::Snapshot(snapshot) => Ok(FetchPlan::Snapshot(snapshot)),
             FetchPosition::Unanswerable => Err(ErrorCode::UnknownServerError),
         }
+    }
+
+    /// As [`validate_fetch`], which says the same of a log that goes on in the leader's own epoch: this leader has written
+    /// in it, so it ends with the log.
+    fn place_fetch(&self, fetch: &FetchRequest, turn: &Turn<'_>) -> FetchPosition {
+        let LogEnd {
+            last_epoch,
+            last_offset,
+        } = turn.end;
+        let of_this_epoch = fetch.last_epoch == self.epoch && last_epoch == self.epoch;
+        if of_this_epoch && fetch.offset <= last_offset && fetch.offset > turn.log.start() {
+            return FetchPosition::Valid;
+        }
+        validate_fetch(turn.log, fetch.offset, fetch.last_epoch)
     }
 
     /// The check of all requests that only a leader of the very epoch may answer. One that hands over serves fetches to

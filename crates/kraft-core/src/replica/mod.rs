@@ -84,6 +84,8 @@ pub struct Replica {
     /// Whom to ask for the leader: bootstrap servers, or the static voters when there are none.
     bootstrap: Vec<NodeId>,
     bootstrap_endpoints: Vec<Endpoint>,
+    /// How long a leader may wait with its answer to a Fetch, as the request says it.
+    fetch_max_wait_ms: i32,
     rng: Rng,
     control: ControlState,
     epoch: Epoch,

@@ -156,9 +156,15 @@ impl Replica {
 
     fn poll_leader(&mut self, turn: &mut Turn<'_>) {
         let now = turn.mono();
-        self.expire_change(turn);
         let shutting_down = self.shutting_down();
         let unfinished = turn.log.oldest_unfinished();
+        let Role::Leader(leader) = &self.role else {
+            return;
+        };
+        if !shutting_down && unfinished.is_none() && leader.has_nothing_to_do(now) {
+            return;
+        }
+        self.expire_change(turn);
         let Role::Leader(leader) = &self.role else {
             return;
         };
@@ -261,16 +267,19 @@ impl Replica {
             return;
         }
         let now = turn.mono();
-        if self.connections.any_in_flight(now) {
-            return;
-        }
         let Role::Follower(follower) = &self.role else {
             return;
         };
         let leader = follower.leader;
+        if self.connections.is_idle() && follower.endpoint.is_some() {
+            return self.send_fetch_to_leader(turn);
+        }
+        if self.connections.any_in_flight(now) {
+            return;
+        }
         let reachable = !self.connections.timed_out(leader, now)
             && !self.connections.backing_off(leader, now)
-            && follower.endpoints.at(&self.config.default_listener).is_some();
+            && follower.endpoint.is_some();
         if self.connections.timed_out(leader, now) {
             self.connections.forget(leader);
         }

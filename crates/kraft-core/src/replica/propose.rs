@@ -3,7 +3,7 @@
 use super::{Replica, turn::Turn};
 use crate::{
     action::{Action, AppendPayload, DiskOp, Refusal},
-    control::BatchInfo,
+    control::{BatchInfo, Batches},
     event::Event,
     handles::{PayloadId, ReplyId},
     ids::Epoch,
@@ -48,7 +48,7 @@ impl Replica {
         };
         let op = DiskOp::Append {
             base,
-            batches: [batch].into_iter().collect(),
+            batches: Batches::from_buf([batch]),
             payload: AppendPayload::Proposal(payload),
         };
         self.disk(op, turn);
@@ -70,19 +70,19 @@ impl Replica {
         if self.shutting_down() {
             return Err(Refusal::ShuttingDown);
         }
-        let not_leader = Refusal::NotLeader {
+        let not_leader = || Refusal::NotLeader {
             leader: self.leader(),
             epoch: self.epoch,
         };
         if !matches!(self.role, Role::Leader(_)) {
-            return Err(not_leader);
+            return Err(not_leader());
         }
         if offer.records == 0 {
             return Err(Refusal::Empty);
         }
         let epoch = offer.epoch.unwrap_or(self.epoch);
         if epoch < self.epoch {
-            return Err(not_leader);
+            return Err(not_leader());
         }
         if epoch > self.epoch {
             return Err(Refusal::EpochFromTheFuture);

@@ -13,6 +13,7 @@ use crate::{
 
 impl Replica {
     /// Sends a request; its peer is busy from now on until it answers, fails or times out.
+    #[inline]
     pub(super) fn send(
         &mut self,
         to: ReplicaKey,
@@ -150,7 +151,7 @@ impl Replica {
         let Role::Follower(follower) = &self.role else {
             return;
         };
-        let Some(endpoint) = follower.endpoints.at(&self.config.default_listener).cloned() else {
+        let Some(endpoint) = follower.endpoint.clone() else {
             return;
         };
         let to = self.voter_key(follower.leader);
@@ -183,7 +184,7 @@ impl Replica {
             epoch: self.epoch,
             log_end: turn.end,
             high_watermark: self.high_watermark.unwrap_or(-1),
-            max_wait_ms: i32::try_from(self.config.fetch_max_wait.as_millis()).unwrap_or(i32::MAX),
+            max_wait_ms: self.fetch_max_wait_ms,
             max_bytes: self.config.fetch_max_bytes,
         };
         self.send(to, endpoint, body, after, turn);
@@ -209,7 +210,7 @@ impl Replica {
         if !self.connections.ready(leader, turn.mono()) {
             return false;
         }
-        let Some(endpoint) = follower.endpoints.at(&self.config.default_listener).cloned() else {
+        let Some(endpoint) = follower.endpoint.clone() else {
             return false;
         };
         let to = self.voter_key(leader);

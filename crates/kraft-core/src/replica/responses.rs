@@ -29,7 +29,9 @@ impl Replica {
         turn: &mut Turn<'_>,
     ) -> Option<NodeId> {
         let from = self.connections.expected_from(answer.request)?;
-        self.unreachable.remove(&from);
+        if !self.unreachable.is_empty() {
+            self.unreachable.remove(&from);
+        }
         let screened = if answer.top_level != ErrorCode::None {
             self.top_level_error(answer.top_level, turn)
         } else if answer.partition != PartitionMatch::Metadata {

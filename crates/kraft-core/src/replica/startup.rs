@@ -52,6 +52,7 @@ impl Replica {
         let mut replica = Self {
             bootstrap,
             bootstrap_endpoints,
+            fetch_max_wait_ms: i32::try_from(config.fetch_max_wait.as_millis()).unwrap_or(i32::MAX),
             rng: Rng::new(config.seed),
             control,
             epoch: Epoch(0),

@@ -33,6 +33,7 @@ impl Tickets {
 
 impl Replica {
     /// Orders a disk operation.
+    #[inline]
     pub(super) fn disk(&mut self, op: DiskOp, turn: &mut Turn<'_>) -> Ticket {
         let ticket = Ticket(self.tickets.newest.0 + 1);
         self.tickets.newest = ticket;

@@ -4,7 +4,7 @@ use super::{MAX_EPOCH, Replica, turn::Turn};
 use crate::{
     action::{Action, AppendPayload, DiskOp},
     check_quorum::CheckQuorum,
-    control::{BatchInfo, ControlRecord},
+    control::{BatchInfo, Batches, ControlRecord},
     endpoints::Endpoints,
     epoch_election::EpochElection,
     ids::{Epoch, NodeId, ReplicaKey},
@@ -236,7 +236,7 @@ impl Replica {
         self.control.truncate_older(turn.log.start());
         let op = DiskOp::Append {
             base,
-            batches: [batch].into_iter().collect(),
+            batches: Batches::from_buf([batch]),
             payload: AppendPayload::Control {
                 records,
                 timestamp_ms: turn.now.wall_ms,
@@ -333,6 +333,7 @@ impl Replica {
     ) -> Follower {
         Follower {
             leader,
+            endpoint: endpoints.at(&self.config.default_listener).cloned(),
             endpoints,
             voted,
             fetch: self.fetch_timer(now),

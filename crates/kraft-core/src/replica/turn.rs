@@ -24,6 +24,7 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
+    #[inline]
     pub(crate) fn new(log: &'a dyn LogView, now: Time, out: &'a mut Vec<Action>) -> Self {
         Self {
             log,
@@ -35,7 +36,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    #[inline]
+    /// Inlined, so that an action is made where it is going to lie.
+    #[inline(always)]
     pub(crate) fn emit(&mut self, action: Action) {
         self.out.push(action);
     }

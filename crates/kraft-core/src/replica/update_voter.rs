@@ -26,7 +26,7 @@ impl Replica {
         let Role::Follower(follower) = &mut self.role else {
             return true;
         };
-        let unreachable = follower.endpoints.at(&self.config.default_listener).is_none();
+        let unreachable = follower.endpoint.is_none();
         if sent || !wanted || unreachable {
             follower.update_due = false;
             follower.update_voter = next;

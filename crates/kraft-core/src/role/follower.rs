@@ -1,7 +1,7 @@
 //! Follows a leader, as a voter or as an observer.
 
 use crate::{
-    endpoints::Endpoints,
+    endpoints::{Endpoint, Endpoints},
     ids::{NodeId, ReplicaKey},
     offsets::SnapshotId,
     timer::Timer,
@@ -14,6 +14,8 @@ pub(crate) struct Follower {
     pub(crate) leader: NodeId,
     /// Where it listens; never empty.
     pub(crate) endpoints: Endpoints,
+    /// Where it listens for this replica: on the default listener, looked up once.
+    pub(crate) endpoint: Option<Endpoint>,
     /// Whom this replica voted for in this epoch.
     pub(crate) voted: Option<ReplicaKey>,
     /// When a voter campaigns.

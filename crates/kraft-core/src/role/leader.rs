@@ -188,6 +188,17 @@ impl Leader {
         self.check_quorum.credit(voter, needed, now);
     }
 
+    /// Whether no time-out has come and nobody waits for anything, as is the case nearly always.
+    pub(crate) fn has_nothing_to_do(&self, now: Instant) -> bool {
+        now < self.heartbeat
+            && now < self.check_quorum.deadline()
+            && self.disk_patience == Timer::NEVER
+            && self.handover == Timer::NEVER
+            && self.pending_change.is_none()
+            && !self.resign_requested
+            && self.reads.is_idle()
+    }
+
     /// How many voters have to fetch so that they are a majority, together with the leader if it votes.
     fn followers_needed(&self) -> usize {
         self.voters.len() / 2 + 1 - usize::from(self.own.is_some())
@@ -258,13 +269,7 @@ mod tests {
     fn leader(voters: &VoterSet) -> Leader {
         let window = Duration::from_millis(3000);
         let local = ReplicaKey::new(NodeId(0), Uuid::from_u128(100));
-        Leader::new(
-            local,
-            0,
-            voters,
-            CheckQuorum::new(window, at(0).mono),
-            at(0).mono,
-        )
+        Leader::new(local, 0, voters, CheckQuorum::new(window, at(0).mono), at(0).mono)
     }
 
     #[test]
