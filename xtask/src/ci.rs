@@ -5,7 +5,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::part::{self, Outcome};
-use crate::{bench, footprint, fuzz, interop, model, mutations, policy, quick_start, sim, workspace};
+use crate::{
+    bench, footprint, fuzz, interop, model, mutations, policy, quick_start, sim, torture, workspace,
+};
 
 pub(crate) fn run(only: &[String]) -> bool {
     let wanted = |name: &str| only.is_empty() || only.iter().any(|word| name.contains(word.as_str()));
@@ -105,6 +107,7 @@ const PARTS: &[(&str, Part)] = &[
         )
     }),
     ("demo", demo),
+    ("torture", torture::part),
     ("interop", |name| {
         part::check(name, "a quorum with Apache Kafka 4.4, the short form", || {
             let passed = interop::run(interop::Options {
@@ -121,7 +124,7 @@ const PARTS: &[(&str, Part)] = &[
     }),
 ];
 
-/// The program and the simulation together, so that both share what they are made of.
+/// The program, the simulation and the voter of `torture` together, so that they share what they are made of.
 pub(crate) fn release_build(name: &'static str) -> Outcome {
     let arguments = [
         "build",
@@ -131,6 +134,8 @@ pub(crate) fn release_build(name: &'static str) -> Outcome {
         "kraft-cli",
         "-p",
         "kraft-sim",
+        "-p",
+        "kraft-transport",
         "--bins",
         "--examples",
     ];

@@ -16,6 +16,7 @@ mod policy;
 mod quick_start;
 mod scenarios;
 mod sim;
+mod torture;
 mod workspace;
 
 use std::process::ExitCode;
@@ -31,7 +32,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Everything CI runs, read-only: format, lints, docs, tests, no_std probe, policy, simulation, demo, interop
+    /// Everything CI runs, read-only: format, lints, docs, tests, no_std probe, policy, simulation, demo, torture, interop
     Ci {
         /// Run only the parts whose name contains one of these words
         #[arg(long, value_name = "WORD", value_delimiter = ',')]
@@ -74,6 +75,9 @@ enum Command {
     Mutations,
     /// Seeded simulation of whole quorums in a release build
     Sim(sim::Options),
+    /// Real processes under load that are killed, stopped, paused and cut off from each other, and a check of all that
+    /// clients were told
+    Torture(torture::Options),
 }
 
 fn main() -> ExitCode {
@@ -87,6 +91,7 @@ fn main() -> ExitCode {
         Command::Model { large } => model::run(large),
         Command::Mutations => mutations::run(),
         Command::Sim(options) => sim::run(&options),
+        Command::Torture(options) => torture::run(&options),
     };
     if passed {
         ExitCode::SUCCESS
