@@ -29,6 +29,9 @@ struct Rounds {
     committed_ms: Vec<f64>,
     /// From the fault until there is a leader that takes records, in milliseconds.
     leads_ms: Vec<f64>,
+    /// The same of the rounds in which one of the survivors had more of the log than the other. The one that has less is
+    /// refused, the other one where its peer still believes in the leader, and both wait for the election timeout.
+    unequal_ms: Vec<f64>,
     /// How many epochs there were beside the one that was needed.
     epochs_burned: Vec<f64>,
     /// Epochs that a leader that was held began when it went on.
@@ -91,6 +94,19 @@ fn report(session: &Session, fault: Fault, ours: &Rounds, theirs: Option<&Rounds
     };
     let theirs_one = theirs.map(one_epoch);
     figure("rounds with one epoch", "%", one_epoch(ours), theirs_one, None);
+    if fault != Fault::Stop {
+        let count = |rounds: &Rounds| rounds.unequal_ms.len() as f64;
+        figure(
+            "rounds with unequal survivors",
+            "",
+            count(ours),
+            theirs.map(count),
+            None,
+        );
+        let of = |rounds: &Rounds| quantile(&rounds.unequal_ms, 0.5) - timer;
+        let what = "first commit beyond the timer, unequal survivors, p50";
+        figure(what, "ms", of(ours), theirs.map(of), None);
+    }
     if fault == Fault::Hold {
         let most = |rounds: &Rounds| rounds.epochs_after.iter().copied().fold(0.0, f64::max);
         let goal = Some(Goal::Max(0.0));
@@ -123,6 +139,7 @@ fn one_round(voters: &mut Voters, fault: Fault, measured: &mut Rounds) -> Result
         Fault::Hold => voters.signal(before.leader, Signal::STOP)?,
     }
     let held = Instant::now();
+    let unequal = fault != Fault::Stop && survivors_differ(voters, before.leader)?;
     let next = voters_but(before.leader, before.epoch);
     let after = match fault {
         // The one that was stopped ends meanwhile.
@@ -133,11 +150,14 @@ fn one_round(voters: &mut Voters, fault: Fault, measured: &mut Rounds) -> Result
         _ => voters.first_commit(next)?,
     };
     let since = |then: Duration| millis_between(at, then);
-    measured.committed_ms.push(since(after.committed_at));
-    measured.leads_ms.push(since(after.leads_at));
-    measured
-        .epochs_burned
-        .push((after.epoch - before.epoch - 1) as f64);
+    if unequal {
+        measured.unequal_ms.push(since(after.committed_at));
+    } else {
+        measured.committed_ms.push(since(after.committed_at));
+        measured.leads_ms.push(since(after.leads_at));
+        let burned = after.epoch - before.epoch - 1;
+        measured.epochs_burned.push(burned as f64);
+    }
     if fault == Fault::Hold {
         thread::sleep(HOLD.saturating_sub(held.elapsed()));
         voters.signal(before.leader, Signal::CONT)?;
@@ -153,6 +173,16 @@ fn one_round(voters: &mut Voters, fault: Fault, measured: &mut Rounds) -> Result
 
 fn voters_but(leader: usize, epoch: i64) -> impl Fn(&Voter, &Event) -> bool {
     move |voter, event| voter.id != leader && event.epoch > epoch
+}
+
+/// Whether one of the others has more of the log, once what was under way has come.
+fn survivors_differ(voters: &Voters, leader: usize) -> Result<bool, Failure> {
+    thread::sleep(SETTLED);
+    let mut ends = Vec::new();
+    for voter in voters.voters.iter().filter(|voter| voter.id != leader) {
+        ends.push(voters.log_end(voter.id).read()?);
+    }
+    Ok(ends.iter().any(|end| *end != ends[0]))
 }
 
 /// Waits until a voter has everything that the leader had when it was asked.
@@ -201,6 +231,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The default of `controller.quorum.fetch.timeout.ms`.
 const FETCH_TIMEOUT_MS: f64 = 2000.0;
 const STEADY: Duration = Duration::from_secs(1);
+const SETTLED: Duration = Duration::from_millis(300);
 const HOLD: Duration = Duration::from_secs(5);
 const AFTER_HOLD: Duration = Duration::from_secs(4);
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);

@@ -6,7 +6,7 @@ mod failover;
 mod log_end;
 mod memory;
 mod printed;
-mod raw_extend;
+mod raw;
 mod report;
 mod usage;
 mod voters;

@@ -1,15 +1,19 @@
 //! The load: records that are due by a clock, whether or not those before them are committed.
 //!
-//! Their latency counts from when they are due, so what keeps the generator itself from being in time counts, too.
+//! Their latency counts from when they are due, so what keeps the generator itself from being in time counts, too. It has
+//! a thread of its own, because the timers of the runtime are no finer than the wait that is to be measured.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use kraft_core::Epoch;
 use kraft_transport::node::Handle;
 use kraft_transport::{Command, NodeState, RaftError, SubmitChangeResult, oneshot};
-use tokio::sync::{mpsc, watch};
+use tokio::runtime;
+use tokio::sync::{Notify, mpsc, watch};
 use tracing::info;
 
 use super::machine::Opaque;
@@ -41,7 +45,7 @@ pub(super) struct Generator {
 struct Waiting {
     records: AtomicU64,
     /// Told whenever they have become fewer.
-    fewer: tokio::sync::Notify,
+    fewer: Notify,
 }
 
 /// Records that were proposed together.
@@ -69,18 +73,26 @@ impl Generator {
         }
     }
 
-    /// Ends with the node.
-    pub(super) async fn run(mut self) {
+    /// Proposes on a thread of its own, which ends with the node.
+    pub(super) fn start(self) -> io::Result<()> {
+        let runtime = runtime::Handle::current();
+        let run = move || self.run(&runtime);
+        thread::Builder::new().name("load".to_owned()).spawn(run)?;
+        Ok(())
+    }
+
+    fn run(&self, runtime: &runtime::Handle) {
         loop {
-            let leading = self.state.wait_for(|state| state.leading).await;
+            let mut state = self.state.clone();
+            let leading = runtime.block_on(state.wait_for(|state| state.leading));
             let Ok(epoch) = leading.map(|state| state.epoch) else {
                 return;
             };
             info!(%epoch, "leads and makes the load");
             self.measured.begin();
             let ended = match self.load.throughput {
-                0 => self.propose_all_there_is_room_for(epoch).await,
-                throughput => self.propose_by_the_clock(epoch, throughput).await,
+                0 => self.propose_all_there_is_room_for(epoch, runtime),
+                throughput => self.propose_by_the_clock(epoch, throughput),
             };
             self.measured.end();
             if ended {
@@ -90,7 +102,7 @@ impl Generator {
     }
 
     /// Says whether the node has ended.
-    async fn propose_by_the_clock(&self, epoch: Epoch, throughput: u32) -> bool {
+    fn propose_by_the_clock(&self, epoch: Epoch, throughput: u32) -> bool {
         let started = Instant::now();
         let due_of = |record: u64| started + Duration::from_secs_f64(record as f64 / f64::from(throughput));
         let mut next = 0_u64;
@@ -98,6 +110,7 @@ impl Generator {
             if !self.leads(epoch) {
                 return false;
             }
+            let tick = Instant::now();
             let due = (started.elapsed().as_secs_f64() * f64::from(throughput)) as u64 + 1;
             let together = (due - next).div_ceil(PROPOSALS_PER_TICK).min(self.together_max());
             for _ in 0..PROPOSALS_PER_TICK {
@@ -110,26 +123,27 @@ impl Generator {
                     next = due;
                     break;
                 }
-                if self.propose(count, due_of(next), epoch).await {
+                if self.propose(count, due_of(next), epoch) {
                     return true;
                 }
                 next += count;
             }
-            tokio::time::sleep_until(due_of(next).max(Instant::now()).into()).await;
+            let woken = due_of(next).max(tick + TICK);
+            thread::sleep(woken.saturating_duration_since(Instant::now()));
         }
     }
 
     /// Says whether the node has ended.
-    async fn propose_all_there_is_room_for(&self, epoch: Epoch) -> bool {
+    fn propose_all_there_is_room_for(&self, epoch: Epoch, runtime: &runtime::Handle) -> bool {
         let count = (self.load.in_flight_max / PROPOSALS_PER_TICK).clamp(1, self.together_max());
         while self.leads(epoch) {
             let fewer = self.waiting.fewer.notified();
             if !self.has_room(count) {
                 // Whether this node leads is looked at again in any case.
-                let _ = tokio::time::timeout(LOOK_AGAIN, fewer).await;
+                let _ = runtime.block_on(async { tokio::time::timeout(LOOK_AGAIN, fewer).await });
                 continue;
             }
-            if self.propose(count, Instant::now(), epoch).await {
+            if self.propose(count, Instant::now(), epoch) {
                 return true;
             }
         }
@@ -151,7 +165,7 @@ impl Generator {
     }
 
     /// Proposes records as one change. Says whether the node has ended.
-    async fn propose(&self, count: u64, due: Instant, epoch: Epoch) -> bool {
+    fn propose(&self, count: u64, due: Instant, epoch: Epoch) -> bool {
         let (reply, answer) = oneshot::channel();
         let command = Command::SubmitChange {
             records: (0..count).map(|_| self.record.clone()).collect(),
@@ -165,7 +179,7 @@ impl Generator {
             epoch,
             answer,
         };
-        self.handle.commands().send(command).await.is_err() || self.proposed.send(proposed).is_err()
+        self.handle.commands().blocking_send(command).is_err() || self.proposed.send(proposed).is_err()
     }
 }
 
@@ -198,6 +212,8 @@ async fn collect(
     }
 }
 
+/// How long it sleeps at least.
+const TICK: Duration = Duration::from_millis(1);
 /// Up to so many records that are due at one moment are proposed one by one.
 const PROPOSALS_PER_TICK: u64 = 64;
 const TOGETHER_BYTES_MAX: u64 = 256 * 1024;

@@ -33,15 +33,13 @@ pub(super) async fn run(
         info!("listening on {name}://{address}");
     }
     let measured = Arc::new(Measured::new(load.record_bytes));
-    let generator = Generator::new(&handle, load, Arc::clone(&measured));
-    let generator = tokio::spawn(generator.run());
+    Generator::new(&handle, load, Arc::clone(&measured)).start()?;
     let lines = tokio::spawn(print_lines(Arc::clone(&measured)));
     let outcome = tokio::select! {
         _ = terminate.recv() => stop(&handle, "SIGTERM").await,
         _ = interrupt.recv() => stop(&handle, "SIGINT").await,
         ended = handle.ended() => ended.map_err(Into::into),
     };
-    generator.abort();
     lines.abort();
     measured.print_total()?;
     outcome
