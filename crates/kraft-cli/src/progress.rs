@@ -94,6 +94,10 @@ impl<T: File> File for WatchedFile<T> {
         self.inner.set_len(len)
     }
 
+    fn start_writing_back(&self, offset: u64, len: u64) {
+        self.inner.start_writing_back(offset, len);
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.inner.sync_data()
     }

@@ -158,6 +158,11 @@ impl<T: File> File for FaultyFile<T> {
         self.inner.set_len(len)
     }
 
+    /// Changes nothing that a caller could see, so it does not count.
+    fn start_writing_back(&self, offset: u64, len: u64) {
+        self.inner.start_writing_back(offset, len);
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         count(&self.plan)?;
         self.inner.sync_data()

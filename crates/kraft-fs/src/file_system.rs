@@ -68,6 +68,10 @@ pub trait File: std::fmt::Debug + Send + Sync + 'static {
     /// Those of the operating system.
     fn set_len(&self, len: u64) -> io::Result<()>;
 
+    /// Has the disk begin with a part of what was written, so that a later sync finds less to do. A hint: it promises
+    /// nothing, and a write that fails because of it is reported by that sync.
+    fn start_writing_back(&self, _offset: u64, _len: u64) {}
+
     /// Makes contents and size durable.
     ///
     /// # Errors

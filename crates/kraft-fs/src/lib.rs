@@ -42,6 +42,8 @@ mod lock;
 mod mem;
 mod real;
 mod replace;
+#[cfg(target_os = "linux")]
+mod write_back;
 
 pub use faulty::{Fault, FaultyFile, FaultyFs};
 pub use file_system::{DirEntry, File, FileSystem, Metadata, Open};

@@ -1,15 +1,20 @@
 //! The operating system's files.
 
+#[cfg(target_os = "linux")]
+use crate::write_back::WriteBack;
 use crate::{
     file_system::{DirEntry, File, FileSystem, Metadata, Open},
     lock::{DirLock, LOCK_FILE, LockError, Registered},
 };
 use rustix::fs::{FlockOperation, fcntl_lock};
+#[cfg(target_os = "linux")]
+use std::sync::OnceLock;
 use std::{
     fs::{self, OpenOptions, Permissions},
     io,
     os::unix::fs::{FileExt, PermissionsExt},
     path::Path,
+    sync::Arc,
 };
 
 /// The operating system's file system.
@@ -18,35 +23,49 @@ pub struct RealFs;
 
 /// An open file of the operating system.
 #[derive(Debug)]
-pub struct RealFile(fs::File);
+pub struct RealFile {
+    file: Arc<fs::File>,
+    /// Made by the first call that needs it; `None` inside if there can be no thread.
+    #[cfg(target_os = "linux")]
+    write_back: OnceLock<Option<WriteBack>>,
+}
 
 impl File for RealFile {
     fn read_at(&self, buf: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.0.read_at(buf, offset)
+        self.file.read_at(buf, offset)
     }
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        self.0.write_all_at(bytes, offset)
+        self.file.write_all_at(bytes, offset)
     }
 
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.file.set_len(len)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn start_writing_back(&self, offset: u64, len: u64) {
+        let file = || Arc::clone(&self.file);
+        let write_back = self.write_back.get_or_init(|| WriteBack::spawn(file()).ok());
+        if let Some(write_back) = write_back {
+            write_back.start(offset, len);
+        }
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn sync_all(&self) -> io::Result<()> {
-        self.0.sync_all()
+        self.file.sync_all()
     }
 
     fn set_mode(&self, mode: u32) -> io::Result<()> {
-        self.0.set_permissions(Permissions::from_mode(mode))
+        self.file.set_permissions(Permissions::from_mode(mode))
     }
 }
 
@@ -68,7 +87,11 @@ impl FileSystem for RealFs {
                 options.write(true).create_new(true);
             }
         }
-        options.open(path).map(RealFile)
+        Ok(RealFile {
+            file: Arc::new(options.open(path)?),
+            #[cfg(target_os = "linux")]
+            write_back: OnceLock::new(),
+        })
     }
 
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {

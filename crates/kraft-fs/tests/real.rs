@@ -38,6 +38,30 @@ fn files_are_written_read_cut_renamed_listed_and_removed() -> io::Result<()> {
     Ok(())
 }
 
+/// More than there is, nothing at all, and more at once than is begun at once.
+#[test]
+fn writing_back_early_changes_no_byte_and_hides_no_write() -> io::Result<()> {
+    let root = tempfile::tempdir()?;
+    let path = root.path().join("f");
+    let file = RealFs.open(&path, Open::CreateNew)?;
+    let piece: Vec<u8> = (0..100_003_u32).map(|n| (n % 251) as u8).collect();
+    let mut expected = Vec::new();
+    for _ in 0..40 {
+        let offset = expected.len() as u64;
+        file.write_all_at(&piece, offset)?;
+        expected.extend_from_slice(&piece);
+        file.start_writing_back(offset, piece.len() as u64);
+        file.start_writing_back(offset, 0);
+        file.start_writing_back(offset + 1, u64::MAX);
+        file.write_all_at(b"again", offset)?;
+        expected[offset as usize..][..5].copy_from_slice(b"again");
+    }
+    file.sync_all()?;
+    drop(file);
+    assert!(std::fs::read(&path)? == expected);
+    Ok(())
+}
+
 #[test]
 fn a_small_file_is_replaced_and_its_temporary_is_gone() -> io::Result<()> {
     let root = tempfile::tempdir()?;

@@ -18,6 +18,8 @@ pub(crate) struct PartFile<F: FileSystem> {
     path: PathBuf,
     file: F::File,
     len: u64,
+    /// How much of it the disk has been told to begin with.
+    begun: u64,
     frozen: bool,
 }
 
@@ -36,6 +38,7 @@ impl<F: FileSystem> PartFile<F> {
                         path,
                         file,
                         len: 0,
+                        begun: 0,
                         frozen: false,
                     };
                     part.file.set_mode(MODE_PARTIAL)?;
@@ -62,6 +65,12 @@ impl<F: FileSystem> PartFile<F> {
     pub(crate) fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, self.len)?;
         self.len += bytes.len() as u64;
+        // The disk works while the next records are encoded or fetched. A page is left to the piece that fills it.
+        let whole = self.len / PIECE_BYTES * PIECE_BYTES;
+        if whole > self.begun {
+            self.file.start_writing_back(self.begun, whole - self.begun);
+            self.begun = whole;
+        }
         Ok(())
     }
 
@@ -84,5 +93,7 @@ impl<F: FileSystem> Drop for PartFile<F> {
     }
 }
 
+/// How much is handed to the disk at once.
+const PIECE_BYTES: u64 = 4 << 20;
 const MODE_PARTIAL: u32 = 0o600;
 const MODE_FROZEN: u32 = 0o400;
