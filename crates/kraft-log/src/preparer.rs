@@ -92,6 +92,7 @@ impl<F: FileSystem> Preparer<F> {
         made
     }
 
+    /// One sync at the end: each would commit the growth of the file, and the log's own syncs wait for that.
     fn fill(&mut self, path: &Path, bytes: u64) -> io::Result<Option<u64>> {
         let file = self.blocks.fs().open(path, Open::Create)?;
         let mut size = 0;
@@ -101,9 +102,10 @@ impl<F: FileSystem> Preparer<F> {
             }
             let piece = (bytes - size).min(PIECE_BYTES);
             file.allocate(size, piece)?;
-            self.sync(&file, piece)?;
+            file.start_writing_back(size, piece);
             size += piece;
         }
+        self.sync(&file, size)?;
         Ok(Some(size))
     }
 
