@@ -1,18 +1,20 @@
 //! The log thread's half of the log: rounds of operations, each durable when it returns.
 
+mod cleaning;
+mod truncation;
+
 use crate::{
     blocks::Blocks,
-    clean::{Candidate, Cleaned, Extent, Retention},
+    clean::Cleaned,
     deleted::{DeletedFiles, SEGMENT_DELAY_MS},
     epoch_checkpoint,
     epochs::EpochCache,
-    layout::{Layout, Segment, Shared},
-    names::{LogName, NO_VOTE_FILE, SegmentFile, classify, log_file, offset_index_file, time_index_file},
+    layout::Shared,
+    names::{NO_VOTE_FILE, log_file, offset_index_file, time_index_file},
     op::{ROUND_BYTES_MAX, StorageOp},
     options::LogOptions,
     quorum_state,
     round::{RejectedSnapshot, Round},
-    scan::find_batch,
     segment_files::{create_segment, cut, open_segment, remove_if_there, write_index_files},
     storage_error::{StorageError, failed},
     synced_mark::{SyncedFile, SyncedMark},
@@ -20,16 +22,9 @@ use crate::{
 use bytes::Bytes;
 use kraft_core::{BatchInfo, SnapshotId, Ticket};
 use kraft_fs::{File, FileSystem, Open};
-use kraft_snapshot::{
-    FetchedSnapshot, FetchedSnapshotError, SnapshotFileState, SnapshotReadError, SnapshotReader, frozen_name,
-    parse_name,
-};
+use kraft_snapshot::{FetchedSnapshot, FetchedSnapshotError};
 use kraft_wire::batch::BatchHeader;
-use std::{
-    collections::{BTreeMap, VecDeque},
-    path::Path,
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 /// Performs operations. There is one per log, on one thread.
 ///
@@ -380,184 +375,12 @@ impl<F: FileSystem> LogWriter<F> {
         ))
     }
 
-    /// Cuts the log at `to`. At every moment a crash leaves a log without a hole, whose epoch cache promises nothing
-    /// that is gone.
-    fn truncate(&mut self, to: i64) -> Result<(), StorageError> {
-        let (start, end) = {
-            let layout = self.shared.layout();
-            (layout.start(), layout.end)
-        };
-        if to >= end {
-            if self.epochs.truncate_from_end(end) {
-                self.store_epochs()?;
-            }
-            return Ok(());
-        }
-        if to < start {
-            return self.truncate_fully(to);
-        }
-        self.clear_synced()?;
-        if self.epochs.truncate_from_end(to) {
-            self.store_epochs()?;
-        }
-        self.blocks.leave();
-        let (base, position) = self.place_of(to)?;
-        let later = self.cut_layout(base, position, to);
-        for later_base in later.into_keys().rev() {
-            self.remove_segment(later_base)?;
-        }
-        self.sync_dir()?;
-        let (file, path) = {
-            let layout = self.shared.layout();
-            let (_, segment) = layout.newest();
-            (segment.file.clone(), segment.path.clone())
-        };
-        cut(&*file, position).map_err(failed("cutting", &path))?;
-        self.follow(base, position, position)
-    }
-
-    /// The segment that ends the log when it is cut at `to`, and where in it.
-    fn place_of(&self, to: i64) -> Result<(i64, u64), StorageError> {
-        let layout = self.shared.layout();
-        let (base, segment) = layout
-            .segments
-            .range(..=to)
-            .next_back()
-            .expect("the cut is not before the log start");
-        if *base == to {
-            return Ok((*base, 0));
-        }
-        let near = segment.index.lookup(to);
-        let found = find_batch(&*segment.file, near, segment.written, to);
-        let (position, first_cut) = found.map_err(failed("reading", &segment.path))?;
-        assert_eq!(first_cut.base_offset, to, "a log is cut between batches");
-        Ok((*base, position))
-    }
-
-    /// Tells readers of a cut before the files change; returns the segments behind it.
-    fn cut_layout(&self, base: i64, position: u64, to: i64) -> BTreeMap<i64, Segment<F>> {
-        let mut layout = self.shared.layout_mut();
-        layout.truncations += 1;
-        layout.end = to;
-        let later = layout.segments.split_off(&(base + 1));
-        let segment = layout.newest_mut();
-        segment.written = position;
-        segment.index.truncate(to);
-        later
-    }
-
-    fn replace_by_snapshot(&mut self, snapshot: SnapshotId) -> Result<(), StorageError> {
-        let path = self.shared.dir.join(frozen_name(snapshot));
-        let found = self.shared.fs.metadata(&path);
-        if found.map_err(failed("looking for", &path))?.is_none() {
-            return Err(StorageError::NoSnapshot { path });
-        }
-        self.truncate_fully(snapshot.end_offset)?;
-        self.remove_snapshots_before(snapshot)
-    }
-
-    /// Removes all batches; the log then starts and ends at `to`.
-    ///
-    /// The old segments go first and from the end, so that a crash leaves a log without a hole, which the snapshot
-    /// that all this is for is ahead of: the next start completes it.
-    fn truncate_fully(&mut self, to: i64) -> Result<(), StorageError> {
-        self.clear_synced()?;
-        self.epochs.clear();
-        self.store_epochs()?;
-        self.blocks.leave();
-        let bases: Vec<i64> = self.shared.layout().segments.keys().copied().collect();
-        for base in bases.into_iter().rev() {
-            self.remove_segment(base)?;
-        }
-        self.sync_dir()?;
-        let segment = create_segment(&self.shared.fs, &self.shared.dir, to)?;
-        let mut layout = self.shared.layout_mut();
-        *layout = Layout {
-            segments: BTreeMap::from([(to, segment)]),
-            end: to,
-            truncations: layout.truncations + 1,
-        };
-        drop(layout);
-        self.start = to;
-        self.follow(to, 0, 0)
-    }
-
-    /// Removes what retention does not keep. The oldest segments go first: a crash leaves a log without a hole, which
-    /// the newest snapshot leads to.
-    fn clean(&mut self, high_watermark: i64, now_ms: i64) -> Result<(), StorageError> {
-        let shared = self.shared.clone();
-        let Shared { fs, dir, .. } = &*shared;
-        self.deleted.tell(fs, now_ms)?;
-        let mut extent = Extent {
-            start: self.start,
-            segments: Vec::new(),
-            high_watermark,
-            snapshots: frozen_snapshots(fs, dir)?,
-        };
-        let layout = self.shared.layout();
-        let sizes = layout.segments.iter();
-        extent.segments = sizes.map(|(base, segment)| (*base, segment.written)).collect();
-        drop(layout);
-        let Retention { bytes, age_ms } = self.options.retention;
-        extent.shrink("log and snapshots are too large", |_, total| {
-            Ok::<_, StorageError>(bytes.is_some_and(|most| total > most))
-        })?;
-        if let Some(age_ms) = age_ms {
-            extent.shrink("it is too old", |id, _| {
-                let timestamp = last_contained_timestamp(fs, dir, id)?;
-                Ok::<_, StorageError>(timestamp.is_some_and(|at| now_ms.saturating_sub(at) > age_ms))
-            })?;
-        }
-        if extent.start == self.start {
-            return Ok(());
-        }
-        let oldest = extent.snapshots.first().expect("the newest one stays").id;
-        let first = extent.segments.first().expect("the last segment stays").0;
-        let gone = {
-            let mut layout = self.shared.layout_mut();
-            let kept = layout.segments.split_off(&first);
-            std::mem::replace(&mut layout.segments, kept)
-        };
-        for base in gone.into_keys() {
-            self.remove_segment(base)?;
-        }
-        self.sync_dir()?;
-        if self.epochs.truncate_from_start(extent.start) {
-            self.store_epochs()?;
-        }
-        self.remove_snapshots_before(oldest)?;
-        self.start = extent.start;
-        self.cleaned = Some(Cleaned { oldest });
-        self.deleted.tell(fs, now_ms)
-    }
-
     fn remove_segment(&mut self, base: i64) -> Result<(), StorageError> {
         let Shared { fs, dir, .. } = &*self.shared;
         for name in [log_file(base), offset_index_file(base), time_index_file(base)] {
             self.deleted.delete(fs, dir, &name, SEGMENT_DELAY_MS)?;
         }
         Ok(())
-    }
-
-    fn remove_snapshots_before(&mut self, newest: SnapshotId) -> Result<(), StorageError> {
-        let Shared { fs, dir, .. } = &*self.shared;
-        let rank = |id: SnapshotId| (id.epoch, id.end_offset);
-        let names = fs.list(dir).map_err(failed("listing", dir))?;
-        for entry in names {
-            let older = matches!(
-                parse_name(&entry.name),
-                Ok(Some(file)) if file.state == SnapshotFileState::Frozen && rank(file.id) < rank(newest)
-            );
-            if older {
-                let delay_ms = self.options.delete_delay_ms;
-                self.deleted.delete(fs, dir, &entry.name, delay_ms)?;
-            }
-            // Producer states of segments that are gone; a metadata log has no producers.
-            if matches!(classify(&entry.name), LogName::Segment(SegmentFile::Unused, _)) {
-                remove_if_there(fs, &dir.join(&entry.name))?;
-            }
-        }
-        self.sync_dir()
     }
 
     fn store_chunk(
@@ -600,34 +423,6 @@ impl<F: FileSystem> LogWriter<F> {
     fn sync_dir(&self) -> Result<(), StorageError> {
         let dir = &self.shared.dir;
         self.shared.fs.sync_dir(dir).map_err(failed("syncing", dir))
-    }
-}
-
-/// The snapshots of a directory, in their order.
-fn frozen_snapshots<F: FileSystem>(fs: &F, dir: &Path) -> Result<Vec<Candidate>, StorageError> {
-    let entries = fs.list(dir).map_err(failed("listing", dir))?;
-    let frozen = entries.into_iter().filter_map(|entry| {
-        let file = parse_name(&entry.name).ok().flatten()?;
-        (file.state == SnapshotFileState::Frozen).then_some(Candidate {
-            id: file.id,
-            size: entry.metadata.len,
-        })
-    });
-    let mut snapshots: Vec<_> = frozen.collect();
-    snapshots.sort_by_key(|snapshot| (snapshot.id.epoch, snapshot.id.end_offset));
-    Ok(snapshots)
-}
-
-/// When the last record of a snapshot was written; `None` if its header cannot be read, which makes it no older.
-fn last_contained_timestamp<F: FileSystem>(
-    fs: &F,
-    dir: &Path,
-    id: SnapshotId,
-) -> Result<Option<i64>, StorageError> {
-    match SnapshotReader::open(fs, dir, id) {
-        Ok(reader) => Ok(reader.map(|reader| reader.header().last_contained_log_timestamp)),
-        Err(SnapshotReadError::Io { path, source }) => Err(failed("reading", &path)(source)),
-        Err(_) => Ok(None),
     }
 }
 
