@@ -98,17 +98,23 @@ impl Endpoints {
     }
 
     /// As [`of`](Self::of), for a name that is a text already.
+    #[inline]
     pub(crate) fn at(&self, listener: &Text) -> Option<&Endpoint> {
-        let find = |wanted: &Text| {
-            let place = self.0.binary_search_by(|(name, _)| name.cmp(wanted)).ok()?;
-            Some(&self.0[place].1)
-        };
         // One listener is the rule, and so is its name in upper case.
         if let Some((name, endpoint)) = self.0.first()
             && name == listener
         {
             return Some(endpoint);
         }
+        self.search(listener)
+    }
+
+    #[inline(never)]
+    fn search(&self, listener: &Text) -> Option<&Endpoint> {
+        let find = |wanted: &Text| {
+            let place = self.0.binary_search_by(|(name, _)| name.cmp(wanted)).ok()?;
+            Some(&self.0[place].1)
+        };
         find(listener).or_else(|| find(&Text::from(listener.to_ascii_uppercase())))
     }
 

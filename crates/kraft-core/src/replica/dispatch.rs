@@ -12,9 +12,79 @@ use crate::{
 };
 
 impl Replica {
-    /// Brings an event to the file that knows what to make of it.
+    /// Brings an event to the file that knows what to make of it. What comes with every record is near at hand.
     pub(super) fn handle(&mut self, event: Event, turn: &mut Turn<'_>) {
         match event {
+            Event::ReceiveFetch {
+                context,
+                from,
+                cluster_id,
+                fetch_epoch,
+                fetch_offset,
+                last_fetched_epoch,
+                high_watermark,
+                max_wait_ms,
+                max_bytes,
+            } => {
+                let fetch = FetchRequest {
+                    from,
+                    epoch: fetch_epoch,
+                    offset: fetch_offset,
+                    last_epoch: last_fetched_epoch,
+                    high_watermark,
+                    max_wait_ms,
+                    max_bytes,
+                };
+                self.handle_fetch(&context, cluster_id.as_ref(), &fetch, turn);
+            }
+            Event::ReceiveFetchResponse {
+                mut answer,
+                from: _,
+                leader_id,
+                leader_epoch,
+                high_watermark,
+                diverging,
+                snapshot,
+                records,
+            } => {
+                answer.leader = answer.leader.or(leader_id.known());
+                let response = FetchResponse {
+                    high_watermark,
+                    diverging,
+                    snapshot,
+                    records,
+                };
+                self.handle_fetch_response(&answer, leader_epoch, response, turn);
+            }
+            Event::Propose {
+                reply,
+                epoch,
+                records,
+                bytes,
+                payload,
+            } => {
+                let offer = Offer {
+                    reply,
+                    epoch,
+                    records,
+                    bytes,
+                    payload,
+                };
+                self.propose(offer, turn);
+            }
+            Event::Durable { up_to } => self.durable(up_to, turn),
+            rare => self.handle_rare(rare, turn),
+        }
+    }
+
+    /// All other events. A function of its own, so that the others do not pay for its size.
+    #[inline(never)]
+    fn handle_rare(&mut self, event: Event, turn: &mut Turn<'_>) {
+        match event {
+            Event::ReceiveFetch { .. }
+            | Event::ReceiveFetchResponse { .. }
+            | Event::Propose { .. }
+            | Event::Durable { .. } => unreachable!("they are handled where they come often"),
             Event::Tick
             | Event::ElectionTimeout
             | Event::FetchTimeout
@@ -107,28 +177,6 @@ impl Replica {
             } => {
                 self.handle_end_quorum_epoch_response(&answer, epoch, turn);
             }
-            Event::ReceiveFetch {
-                context,
-                from,
-                cluster_id,
-                fetch_epoch,
-                fetch_offset,
-                last_fetched_epoch,
-                high_watermark,
-                max_wait_ms,
-                max_bytes,
-            } => {
-                let fetch = FetchRequest {
-                    from,
-                    epoch: fetch_epoch,
-                    offset: fetch_offset,
-                    last_epoch: last_fetched_epoch,
-                    high_watermark,
-                    max_wait_ms,
-                    max_bytes,
-                };
-                self.handle_fetch(&context, cluster_id.as_ref(), &fetch, turn);
-            }
             Event::ReceiveFetchSnapshot {
                 context,
                 from,
@@ -146,25 +194,6 @@ impl Replica {
                     max_bytes,
                 };
                 self.handle_fetch_snapshot(&context, cluster_id.as_ref(), &request, turn);
-            }
-            Event::ReceiveFetchResponse {
-                mut answer,
-                from: _,
-                leader_id,
-                leader_epoch,
-                high_watermark,
-                diverging,
-                snapshot,
-                records,
-            } => {
-                answer.leader = answer.leader.or(leader_id.known());
-                let response = FetchResponse {
-                    high_watermark,
-                    diverging,
-                    snapshot,
-                    records,
-                };
-                self.handle_fetch_response(&answer, leader_epoch, response, turn);
             }
             Event::ReceiveFetchSnapshotResponse {
                 answer,
@@ -261,23 +290,6 @@ impl Replica {
                 self.forget_change_caller(reply);
             }
             Event::ReadBarrier { reply } => self.read_barrier(reply, turn),
-            Event::Propose {
-                reply,
-                epoch,
-                records,
-                bytes,
-                payload,
-            } => {
-                let offer = Offer {
-                    reply,
-                    epoch,
-                    records,
-                    bytes,
-                    payload,
-                };
-                self.propose(offer, turn);
-            }
-            Event::Durable { up_to } => self.durable(up_to, turn),
             Event::StorageFailed => self.storage_failed(turn),
             Event::Resign { epoch } => self.resign(epoch),
             Event::Shutdown { timeout } => self.begin_shutdown(timeout, turn),

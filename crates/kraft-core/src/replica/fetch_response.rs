@@ -184,7 +184,9 @@ impl Replica {
             .iter()
             .position(|batch| batch.epoch > self.epoch)
             .unwrap_or(batches.len());
-        batches.truncate(known);
+        if known < batches.len() {
+            batches.truncate(known);
+        }
         if batches.is_empty() {
             turn.emit(Action::Discard { payload });
             return true;

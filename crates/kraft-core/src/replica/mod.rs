@@ -116,6 +116,7 @@ impl Replica {
     /// The only entrance: one event in, actions out.
     ///
     /// `log` shows everything that earlier steps have ordered. Time never goes back.
+    #[inline]
     pub fn step(&mut self, event: Event, log: &impl LogView, now: Time, out: &mut Vec<Action>) {
         let mut turn = Turn::new(log, now, out);
         if self.ended {
@@ -123,7 +124,9 @@ impl Replica {
             return;
         }
         self.handle(event, &mut turn);
-        self.poll(&mut turn);
+        if !self.is_at_rest(&turn) {
+            self.poll(&mut turn);
+        }
         if cfg!(debug_assertions) {
             self.check(turn.end);
         }
@@ -265,7 +268,7 @@ impl Replica {
     }
 
     /// Answers once the epoch and vote that the answer reveals are durable.
-    #[inline]
+    #[inline(always)]
     fn reply(&self, reply: ReplyId, answer: Answer, turn: &mut Turn<'_>) {
         let mut after = self.tickets.election();
         if mutated!(AnswersBeforeDurable) {

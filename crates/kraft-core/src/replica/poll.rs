@@ -15,6 +15,30 @@ impl Replica {
     /// matters where an election timeout of 0 would go in circles.
     const POLLS_MAX: usize = 8;
 
+    /// Whether [`poll`](Self::poll) would find nothing to do, as after most events: no time is over, and the role waits for
+    /// nothing but events. In doubt it is asked.
+    #[inline]
+    pub(super) fn is_at_rest(&self, turn: &Turn<'_>) -> bool {
+        let now = turn.mono();
+        let role_is_at_rest = match &self.role {
+            Role::Leader(leader) => turn.log.oldest_unfinished().is_none() && leader.is_at_rest(now),
+            Role::Follower(follower) => {
+                !self.connections.is_idle()
+                    && !follower.update_due
+                    && !follower.fetch.expired(now)
+                    && !follower.update_voter.expired(now)
+                    && self.connections.any_in_flight(now)
+            }
+            Role::Unattached(_) | Role::Prospective(_) | Role::Candidate(_) | Role::Resigned(_) => false,
+        };
+        role_is_at_rest
+            && !self.ended
+            && !self.shutting_down()
+            && self.connections.next_change().is_none_or(|change| now < change)
+            && self.parked.next_deadline().is_none_or(|deadline| now < deadline)
+            && !self.proposals.patience().expired(now)
+    }
+
     /// Lets the role act until it has nothing left to do.
     pub(super) fn poll(&mut self, turn: &mut Turn<'_>) {
         if self.ended {
@@ -156,15 +180,9 @@ impl Replica {
 
     fn poll_leader(&mut self, turn: &mut Turn<'_>) {
         let now = turn.mono();
+        self.expire_change(turn);
         let shutting_down = self.shutting_down();
         let unfinished = turn.log.oldest_unfinished();
-        let Role::Leader(leader) = &self.role else {
-            return;
-        };
-        if !shutting_down && unfinished.is_none() && leader.has_nothing_to_do(now) {
-            return;
-        }
-        self.expire_change(turn);
         let Role::Leader(leader) = &self.role else {
             return;
         };

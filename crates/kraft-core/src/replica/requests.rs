@@ -13,7 +13,7 @@ use crate::{
 
 impl Replica {
     /// Sends a request; its peer is busy from now on until it answers, fails or times out.
-    #[inline]
+    #[inline(always)]
     pub(super) fn send(
         &mut self,
         to: ReplicaKey,
@@ -171,6 +171,7 @@ impl Replica {
     }
 
     /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything.
+    #[inline(always)]
     fn send_fetch(&mut self, to: ReplicaKey, endpoint: Endpoint, turn: &mut Turn<'_>) {
         let may_vote = self.config.can_become_voter || self.is_voter();
         let after = if may_vote && !mutated!(FetchNotFlushed) {

@@ -22,6 +22,7 @@ enum Screened {
 impl Replica {
     /// Applies the rules that all answers share. Returns who answered if the handler of its kind has to go on;
     /// otherwise the request is over. An answer that nobody waits for any more is ignored.
+    #[inline]
     pub(super) fn screen(
         &mut self,
         answer: &AnswerContext,
@@ -31,6 +32,15 @@ impl Replica {
         let from = self.connections.expected_from(answer.request)?;
         if !self.unreachable.is_empty() {
             self.unreachable.remove(&from);
+        }
+        let is_plain = answer.top_level == ErrorCode::None
+            && answer.partition == PartitionMatch::Metadata
+            && answer.error == ErrorCode::None
+            && epoch == self.epoch
+            && !self.lacks_leader_address();
+        if is_plain {
+            // None of the rules has anything to say of an answer without an error, in the epoch that is known.
+            return Some(from);
         }
         let screened = if answer.top_level != ErrorCode::None {
             self.top_level_error(answer.top_level, turn)

@@ -125,9 +125,14 @@ impl Leader {
             self.check_quorum.credit(Some(key.id), needed, now.mono);
             return true;
         }
+        self.observed(key, offset, leader_end, now);
+        false
+    }
+
+    fn observed(&mut self, key: ReplicaKey, offset: i64, leader_end: i64, now: Time) {
         if let Some(progress) = self.observers.get_mut(&key) {
             progress.fetched(offset, leader_end, now);
-            return false;
+            return;
         }
         if self.observers.len() >= Self::OBSERVERS_MAX {
             self.forget_most_silent_observers();
@@ -135,7 +140,6 @@ impl Leader {
         let mut progress = Progress::default();
         progress.fetched(offset, leader_end, now);
         self.observers.insert(key, progress);
-        false
     }
 
     /// Makes room for many at once, because it looks at all. A leader that is no voter any more never fetches, and stays.
@@ -189,7 +193,7 @@ impl Leader {
     }
 
     /// Whether no time-out has come and nobody waits for anything, as is the case nearly always.
-    pub(crate) fn has_nothing_to_do(&self, now: Instant) -> bool {
+    pub(crate) fn is_at_rest(&self, now: Instant) -> bool {
         now < self.heartbeat
             && now < self.check_quorum.deadline()
             && self.disk_patience == Timer::NEVER
