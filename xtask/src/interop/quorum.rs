@@ -366,6 +366,43 @@ impl<'a> Quorum<'a> {
         }
     }
 
+    /// Has Kafka's tool check the indexes of a node: their shape, then every entry against the log. Returns how many
+    /// files have entries.
+    pub(crate) fn kafka_checks_indexes(&self, id: i32) -> Result<usize, Failure> {
+        let folder = self.members[&id].data().join("__cluster_metadata-0");
+        let mut files = Vec::new();
+        let mut filled = 0;
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            let path = entry.path();
+            if path
+                .extension()
+                .is_some_and(|extension| extension == "index" || extension == "timeindex")
+            {
+                filled += usize::from(entry.metadata()?.len() > 0);
+                files.push(path.to_string_lossy().into_owned());
+            }
+        }
+        let list = files.join(",");
+        let what = format!("Kafka's check of the indexes of node {id}");
+        let shape = self
+            .jars
+            .tool(Tool::Dump, &["--index-sanity-check", "--files", &list])?
+            .expect_success(&what)?;
+        let passed = shape.matches("passed sanity check").count();
+        if files.is_empty() || passed != files.len() {
+            return Err(format!("{what}: {passed} of {} passed:\n{shape}", files.len()).into());
+        }
+        let entries = self
+            .jars
+            .tool(Tool::Dump, &["--verify-index-only", "--files", &list])?
+            .expect_success(&what)?;
+        match entries.lines().find(|line| !line.starts_with("Dumping ")) {
+            Some(line) => Err(format!("{what} says: {line}").into()),
+            None => Ok(filled),
+        }
+    }
+
     fn write_configs(&self) -> Result<(), Failure> {
         let addresses: Vec<_> = self.members.values().map(Member::address).collect();
         let voters: Vec<_> = self

@@ -55,6 +55,13 @@ fn one_directory(jars: &Jars, folder: &Path, mode: Mode, formatted_by: Kind) -> 
     }
     jvm_log::check(&quorum.member(1).output(Kind::Kafka))?;
     quorum.kafka_dump(1)?;
+    if other == Kind::Kraft {
+        // It wrote them last.
+        let filled = quorum.kafka_checks_indexes(1)?;
+        say(&format!(
+            "Kafka's tool finds nothing wrong with our indexes, {filled} of them with entries"
+        ));
+    }
     say(&format!(
         "formatted by {formatted_by}: five turns, {} bytes of log, none changed",
         before.len()
