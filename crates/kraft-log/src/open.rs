@@ -86,11 +86,32 @@ fn bring_in_order<F: FileSystem>(
     for name in &contents.leftovers {
         remove_if_there(fs, &dir.join(name))?;
     }
+    take_back_promises(fs, dir, contents, examined)?;
     remove_replaced_segments(fs, dir, examined)?;
     set_damaged_aside(fs, dir, contents, examined)?;
     remove_old_snapshots(fs, dir, contents, examined)?;
     cut_tail(dir, examined)?;
     sync_found(dir, &examined.segments)?;
+    if contents.topic.is_none() {
+        let path = dir.join(partition_metadata::FILE_NAME);
+        partition_metadata::store(fs, dir, topic_id).map_err(failed("creating", &path))?;
+    }
+    Ok(())
+}
+
+/// Has the mark and the epoch cache promise no more than what the log will be, before any of it goes: this, too, may be
+/// the last thing that is done.
+fn take_back_promises<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    contents: &Contents,
+    examined: &Examined<F>,
+) -> Result<(), StorageError> {
+    if contents.synced.is_some() && !examined.replaced.is_empty() {
+        let path = dir.join(SYNCED_FILE);
+        let synced = SyncedFile::open(fs, dir).map_err(failed("opening", &path))?;
+        synced.clear().map_err(failed("clearing", &path))?;
+    }
     if let Some(fault) = &contents.epochs_fault {
         let file = epoch_checkpoint::FILE_NAME;
         tracing::warn!("{file}: {fault}; the file is rebuilt from the log");
@@ -99,10 +120,6 @@ fn bring_in_order<F: FileSystem>(
     if contradicts(cached, examined.epochs.entries(), examined.end) {
         let file = epoch_checkpoint::FILE_NAME;
         tracing::warn!("{file} says other epochs than the log; the file is rebuilt from the log");
-    }
-    if contents.topic.is_none() {
-        let path = dir.join(partition_metadata::FILE_NAME);
-        partition_metadata::store(fs, dir, topic_id).map_err(failed("creating", &path))?;
     }
     if contents.epochs.as_deref() != Some(examined.epochs.entries()) {
         let path = dir.join(epoch_checkpoint::FILE_NAME);

@@ -180,6 +180,58 @@ fn a_crash_at_any_call_of_a_replacement_is_completed() {
     assert!(completed > 100, "{completed}");
 }
 
+/// The start that completes a replacement may end at any call itself.
+fn crash_while_completing(written: Vec<StorageOp>, ahead: SnapshotId) {
+    let disk = MemFs::new();
+    let mut opened = open(disk.clone(), Path::new(DIR), small_segments()).expect("opened");
+    run(&mut opened, written).expect("written");
+    run(&mut opened, vec![fetched(ahead)]).expect("stored");
+    drop(opened);
+    let mut crashes = 0;
+    for call in 0.. {
+        let good = disk.crash_image(Unsynced::Kept);
+        let fs = FaultyFs::new(good.clone());
+        fs.arm(call, Fault::Io);
+        let done = open(fs, Path::new(DIR), small_segments()).is_ok();
+        let seeds = (0..8).map(|seed| Unsynced::Torn { seed });
+        for unsynced in [Unsynced::Lost, Unsynced::Kept].into_iter().chain(seeds) {
+            let opened = open(good.crash_image(unsynced), Path::new(DIR), small_segments());
+            let opened = opened.unwrap_or_else(|error| panic!("call {call}, {unsynced:?}: {error}"));
+            assert_eq!(end_of(&opened), ends_at(ahead), "call {call}, {unsynced:?}");
+            crashes += 1;
+        }
+        if done {
+            break;
+        }
+    }
+    assert!(crashes > 100, "{crashes}");
+}
+
+/// The log that goes is of the epoch that the node is still in, and was known to be durable.
+#[test]
+fn a_start_that_completes_a_replacement_in_one_epoch_may_crash_at_any_call() {
+    let mut ops = vec![election(5), leader_change(0, 5)];
+    ops.extend((1..10).map(|base| data(base, 5)));
+    crash_while_completing(ops, id(15, 5));
+}
+
+/// The log that goes has an epoch that begins behind the end of the snapshot.
+#[test]
+fn a_start_that_completes_a_replacement_by_a_shorter_log_may_crash_at_any_call() {
+    let mut ops = vec![election(5), leader_change(0, 5)];
+    ops.extend((1..6).map(|base| data(base, 5)));
+    ops.extend([election(7), leader_change(6, 7), data(7, 7), election(8)]);
+    crash_while_completing(ops, id(5, 8));
+}
+
+/// Several segments for ten batches.
+fn small_segments() -> LogOptions {
+    LogOptions {
+        segment_bytes: 300,
+        ..LogOptions::default()
+    }
+}
+
 #[test]
 fn a_damaged_snapshot_ahead_of_the_log_is_refused_and_the_log_stays() {
     let ahead = id(15, 5);
