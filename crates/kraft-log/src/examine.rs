@@ -2,7 +2,7 @@
 
 use crate::{
     directory::Contents,
-    epoch_checkpoint,
+    epoch_checkpoint::{self, EpochStart},
     epoch_checks::EpochChecks,
     epochs::EpochCache,
     examined_segment::{ExaminedSegment, scan_all},
@@ -90,7 +90,10 @@ pub(crate) fn examine<F: FileSystem>(
         return Err(SmallFileError::Malformed { path, reason }.into());
     }
     let known_end = log_end.max(examined.end);
-    if let Some(entry) = file_epochs.iter().find(|entry| entry.start_offset > known_end) {
+    let mut beyond = file_epochs.iter().filter(|entry| entry.start_offset > known_end);
+    if let Some(entry) = beyond.clone().next()
+        && !beyond.all(|entry| is_over(entry, contents, &examined))
+    {
         return Err(OpenError::EpochBeyondEnd {
             path: dir.join(epoch_checkpoint::FILE_NAME),
             epoch: entry.epoch,
@@ -111,6 +114,20 @@ pub(crate) fn examine<F: FileSystem>(
     }
     require_quorum_state(dir, contents, &examined)?;
     Ok(examined)
+}
+
+/// Whether an epoch that the cache has begin behind the end of the log was cut away, so that nothing is missing. Kafka
+/// writes the cache a moment after it has cut the log, and may be killed in between. Either what is left ends with a
+/// whole batch, and a later epoch is stored: a log is cut only in one. Or nothing is left but a snapshot of a later epoch.
+fn is_over<F: FileSystem>(entry: &EpochStart, contents: &Contents, examined: &Examined<F>) -> bool {
+    let stored = contents.election.as_ref().map(|election| election.epoch);
+    let whole = examined
+        .segments
+        .last()
+        .is_some_and(|last| last.len == last.end.position && !last.batch_ends.is_empty());
+    let snapshot = examined.snapshot.as_ref().map(|(id, _)| *id);
+    whole && stored.is_some_and(|stored| stored > entry.epoch)
+        || snapshot.is_some_and(|id| id.end_offset == examined.end && id.epoch > entry.epoch)
 }
 
 /// Whether a snapshot ends where the log has not come to, or came to with other records: a full truncation that was

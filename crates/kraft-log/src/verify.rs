@@ -29,7 +29,7 @@ pub struct Verified {
     pub last_epoch: Epoch,
     /// The latest snapshot.
     pub snapshot: Option<SnapshotId>,
-    /// What the start would change, in order.
+    /// What the start would change.
     pub repairs: Vec<Repair>,
     /// Damage that no start minds: older snapshots, which nothing is read from but to serve them.
     pub unneeded: Vec<SnapshotReadError>,

@@ -4,9 +4,9 @@
 mod common;
 
 use common::{VECTORS, files, unpack};
-use kraft_core::{LogView, SnapshotId};
+use kraft_core::{Epoch, LogView, NodeId, SnapshotId};
 use kraft_fs::{File, FileSystem, MemFs, Open, Unsynced};
-use kraft_log::{LogOptions, Opened, StorageOp, epoch_checkpoint, open};
+use kraft_log::{LogOptions, OpenError, Opened, StorageOp, epoch_checkpoint, open, quorum_state};
 use kraft_wire::batch::Batches;
 use serde_json::Value;
 use std::path::Path;
@@ -274,5 +274,42 @@ fn a_flipped_bit_never_costs_a_batch_in_silence() {
             let last_epoch = end == 33 && in_last.is_some_and(|at| (12..16).contains(&at));
             assert!(looks_torn || last_epoch, "byte {at}: opened with end {end}");
         }
+    }
+}
+
+/// Kafka cuts a log and writes the epoch cache a moment later. It may be killed in between.
+#[test]
+fn a_cut_that_the_epoch_cache_has_not_heard_of_is_no_loss() {
+    let facts = facts("small-killed");
+    let batches = facts["segments"][0]["batches"].as_array().expect("batches");
+    // Epoch 3 begins at offset 27.
+    let cut = batches.iter().find(|batch| batch["base"] == 26);
+    let cut = cut.expect("a batch")["position"].as_u64().expect("a position");
+    let image = |len: u64, epoch: i32| {
+        let (fs, dir) = unpack("small-killed");
+        let file = fs.open(&dir.join(SMALL_LOG), Open::ReadWrite).expect("opened");
+        file.set_len(len).expect("cut");
+        let mut election = quorum_state::load(&fs, &dir).expect("readable").expect("there");
+        election.epoch = Epoch(epoch);
+        election.leader = Some(NodeId(2));
+        quorum_state::store(&fs, &dir, &election).expect("stored");
+        (fs, dir)
+    };
+    let (fs, dir) = image(cut, 4);
+    let opened = opened(&fs, &dir);
+    assert_eq!(opened.index.end().last_offset, 26);
+    let epochs = epoch_checkpoint::load(&fs, &dir)
+        .expect("readable")
+        .expect("there");
+    let last = epochs.last().expect("an epoch");
+    assert_eq!((last.epoch, last.start_offset), (Epoch(2), 21));
+    // In the epoch itself nobody cuts it; and neither a torn batch nor an empty segment is what a cut leaves.
+    for (len, epoch) in [(cut, 3), (cut + 1, 4), (cut - 1, 4), (0, 4)] {
+        let (fs, dir) = image(len, epoch);
+        let refused = open(fs, &dir, LogOptions::default()).expect_err("records are missing");
+        assert!(
+            matches!(*refused.cause, OpenError::EpochBeyondEnd { .. }),
+            "{len} {epoch}: {refused}"
+        );
     }
 }

@@ -232,6 +232,22 @@ fn small_segments() -> LogOptions {
     }
 }
 
+/// Kafka removes the segments and writes the epoch cache a moment later; it may be killed in between.
+#[test]
+fn an_epoch_that_a_later_snapshot_has_replaced_is_not_missing() {
+    let fs = follower();
+    let mut opened = open(fs.clone(), Path::new(DIR), LogOptions::default()).expect("opened");
+    run(&mut opened, vec![fetched(id(5, 8))]).expect("stored");
+    drop(opened);
+    for name in ["00000000000000000000.log", "kraft-synced"] {
+        fs.remove(&Path::new(DIR).join(name)).expect("removed");
+    }
+    let segment = Path::new(DIR).join("00000000000000000005.log");
+    fs.open(&segment, Open::CreateNew).expect("created");
+    let opened = open(fs, Path::new(DIR), LogOptions::default()).expect("opened");
+    assert_eq!(end_of(&opened), ends_at(id(5, 8)));
+}
+
 #[test]
 fn a_damaged_snapshot_ahead_of_the_log_is_refused_and_the_log_stays() {
     let ahead = id(15, 5);

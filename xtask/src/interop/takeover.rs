@@ -1,7 +1,11 @@
 //! One directory, run by both programs in turn: each goes on from what the other left, stopped or killed,
 //! and never changes a byte that was there.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::interop::jars::Jars;
 use crate::interop::quorum::{Kind, Mode, Quorum};
@@ -20,9 +24,28 @@ enum End {
     Killed,
 }
 
+/// Many small records, in segments that end after a few index entries.
+const BUSY: &str = "metadata.max.idle.interval.ms=20\ninternal.metadata.log.segment.bytes=12000\n";
+
+/// Waits until a node has filled a segment, and so written its indexes.
+fn wait_for_growth(quorum: &Quorum, before: usize) -> Result<(), Failure> {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while quorum.member(1).log_bytes()?.len() < before + 14_000 {
+        if Instant::now() > deadline {
+            return Err("the log does not grow".into());
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
 fn one_directory(jars: &Jars, folder: &Path, mode: Mode, formatted_by: Kind) -> Result<(), Failure> {
     let mut quorum = Quorum::new(jars, folder, mode, 1)?;
     quorum.format(1, formatted_by)?;
+    OpenOptions::new()
+        .append(true)
+        .open(quorum.member(1).config())?
+        .write_all(BUSY.as_bytes())?;
     let other = match formatted_by {
         Kind::Kafka => Kind::Kraft,
         Kind::Kraft => Kind::Kafka,
@@ -43,6 +66,7 @@ fn one_directory(jars: &Jars, folder: &Path, mode: Mode, formatted_by: Kind) -> 
             return Err(format!("{kind} leads epoch {} after {epoch}", status.epoch).into());
         }
         epoch = status.epoch;
+        wait_for_growth(&quorum, before.len())?;
         match end {
             End::Stopped => quorum.stop(1)?,
             End::Killed => quorum.kill(1)?,
