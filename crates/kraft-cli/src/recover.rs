@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .ok_or_else(|| {
             let file = dir.join(meta_properties::FILE_NAME);
             format!(
-                "{}: there is no such file, so this is not a metadata directory",
+                "{}: there is no such file, so this is not a metadata directory; name the one that has it",
                 file.display()
             )
         })?;

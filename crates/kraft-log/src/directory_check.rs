@@ -84,7 +84,7 @@ pub enum DirectoryCheckError {
         reason: MetaPropertiesError,
     },
     /// A file of version 0 that lacks what a node needs.
-    #[error("{}: {key} is missing; add it to the file", file.display())]
+    #[error("{}: {key} is missing; restore the file from a copy, or add the key", file.display())]
     MissingKey {
         /// The file.
         file: PathBuf,

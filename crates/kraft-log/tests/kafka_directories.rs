@@ -4,12 +4,16 @@
 mod common;
 
 use common::{VECTORS, files, unpack};
-use kraft_core::{Epoch, LogView, NodeId, SnapshotId};
-use kraft_fs::{File, FileSystem, MemFs, Open, Unsynced};
-use kraft_log::{LogOptions, OpenError, Opened, StorageOp, epoch_checkpoint, open, quorum_state};
-use kraft_wire::batch::Batches;
+use kraft_core::{ControlRecord, ElectionState, Epoch, LogView, NodeId, SnapshotId, Ticket};
+use kraft_fs::{Fault, FaultyFs, File, FileSystem, MemFs, Open, Unsynced};
+use kraft_log::{LogOptions, OpenError, Opened, StorageOp, batch_info, epoch_checkpoint, open, quorum_state};
+use kraft_snapshot::control::to_wire;
+use kraft_wire::{
+    batch::{BatchView, Batches},
+    control::control_batch,
+};
 use serde_json::Value;
-use std::path::Path;
+use std::{collections::VecDeque, path::Path};
 
 fn names() -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(format!("{VECTORS}/dirs"))
@@ -312,4 +316,81 @@ fn a_cut_that_the_epoch_cache_has_not_heard_of_is_no_loss() {
             "{len} {epoch}: {refused}"
         );
     }
+}
+
+/// The first start on a directory of Kafka, and the first epoch in it, may end at any call.
+#[test]
+fn a_crash_while_a_directory_changes_hands_loses_nothing() {
+    let mut crashes = 0;
+    for name in [
+        "small-killed",
+        "segments-killed",
+        "pruned-killed",
+        "voter-changes-n2",
+    ] {
+        let (unpacked, dir) = unpack(name);
+        let good = unpacked.crash_image(Unsynced::Kept);
+        let found = opened(&good.crash_image(Unsynced::Kept), &dir);
+        let (start, end) = (found.index.start(), found.index.end().last_offset);
+        drop(found);
+        for call in 0.. {
+            let disk = good.crash_image(Unsynced::Kept);
+            let done = start_and_lead(&FaultyFs::new(disk.clone()), &dir, call);
+            let seeds = (0..4).map(|seed| Unsynced::Torn { seed });
+            for unsynced in [Unsynced::Lost, Unsynced::Kept].into_iter().chain(seeds) {
+                let image = disk.crash_image(unsynced);
+                let after = open(image, &dir, LogOptions::default());
+                let after =
+                    after.unwrap_or_else(|error| panic!("{name}, call {call}, {unsynced:?}: {error}"));
+                let least = end + i64::from(done);
+                assert_eq!(after.index.start(), start, "{name}, call {call}, {unsynced:?}");
+                assert!(
+                    after.index.end().last_offset >= least,
+                    "{name}, call {call}, {unsynced:?}"
+                );
+                crashes += 1;
+            }
+            if done {
+                break;
+            }
+        }
+    }
+    assert!(crashes > 500, "{crashes}");
+}
+
+/// Opens a log, of whose calls one fails, votes and leads; whether all of it was done.
+fn start_and_lead(fs: &FaultyFs<MemFs>, dir: &Path, call: u64) -> bool {
+    fs.arm(call, Fault::Io);
+    let Ok(mut opened) = open(fs.clone(), dir, LogOptions::default()) else {
+        return false;
+    };
+    let end = opened.index.end();
+    let epoch = Epoch(end.last_epoch.0 + 1);
+    let leader = ControlRecord::LeaderChange {
+        leader: NodeId(1),
+        voters: vec![NodeId(1)],
+        granting: vec![NodeId(1)],
+    };
+    let batches = control_batch(&[to_wire(&leader)], end.last_offset, epoch.0, 0).expect("it fits");
+    let infos = vec![batch_info(&BatchView::parse(batches.clone()).expect("a batch")).expect("valid")];
+    let election = ElectionState {
+        epoch,
+        leader: Some(NodeId(1)),
+        ..opened.recovered.election.clone().expect("it was there")
+    };
+    let ops = [
+        StorageOp::StoreElection(election),
+        StorageOp::StartEpoch {
+            epoch,
+            start: end.last_offset,
+        },
+        StorageOp::Append { batches, infos },
+    ];
+    let mut queue: VecDeque<_> = (1..).map(Ticket).zip(ops).collect();
+    while !queue.is_empty() {
+        if opened.writer.run_round(&mut queue).is_err() {
+            return false;
+        }
+    }
+    opened.writer.close().is_ok()
 }

@@ -24,13 +24,13 @@ enum End {
     Killed,
 }
 
-/// Many small records, in segments that end after a few index entries.
-const BUSY: &str = "metadata.max.idle.interval.ms=20\ninternal.metadata.log.segment.bytes=12000\n";
+/// Many small records.
+const BUSY: &str = "metadata.max.idle.interval.ms=20\n";
 
-/// Waits until a node has filled a segment, and so written its indexes.
+/// Waits until a node has written enough for entries in its indexes.
 fn wait_for_growth(quorum: &Quorum, before: usize) -> Result<(), Failure> {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while quorum.member(1).log_bytes()?.len() < before + 14_000 {
+    while quorum.member(1).log_bytes()?.len() < before + 10_000 {
         if Instant::now() > deadline {
             return Err("the log does not grow".into());
         }

@@ -9,7 +9,10 @@ use thiserror::Error;
 #[non_exhaustive]
 pub enum RecoverError {
     /// `meta.properties` is missing, or names no node.
-    #[error("{}: missing, or without a node id: this is not the metadata directory of a node", file.display())]
+    #[error(
+        "{}: missing, or without a node id: restore it from a copy, or name the directory that has the node's log",
+        file.display()
+    )]
     NotFormatted {
         /// The file.
         file: PathBuf,
@@ -18,7 +21,7 @@ pub enum RecoverError {
     #[error("{0}; restore the file from a copy")]
     Properties(#[from] SmallFileError<MetaPropertiesError>),
     /// There is no log yet.
-    #[error("{}: there is no such directory, so there is no log to recover", path.display())]
+    #[error("{}: there is no such directory, so there is no log to recover; start the node", path.display())]
     NoLog {
         /// The partition directory.
         path: PathBuf,
@@ -35,7 +38,9 @@ pub enum RecoverError {
     #[error(transparent)]
     InTheWay(#[from] OpenError),
     /// A start needs no help.
-    #[error("the log is whole, or a start puts it in order by itself: there is nothing to cut")]
+    #[error(
+        "the log is whole, or a start puts it in order by itself: there is nothing to cut; start the node"
+    )]
     NothingToCut,
     /// Cutting would leave no record and no snapshot.
     #[error(
@@ -77,19 +82,21 @@ pub enum RecoverError {
         path: PathBuf,
     },
     /// There is no other voter that has the log.
-    #[error("this node is the only voter, so there is nobody to fetch the log from")]
+    #[error(
+        "this node is the only voter, so there is nobody to fetch the log from; use --cut, or restore the directory from a copy"
+    )]
     NobodyToFetchFrom,
     /// The node has no log that could be fetched again.
-    #[error("there is no log yet that could be fetched again")]
+    #[error("there is no log yet that could be fetched again; start the node")]
     NothingToRefetch,
     /// The election state is fine.
-    #[error("{}: the file is whole: nothing is lost that a new identity would be needed for", path.display())]
+    #[error("{}: the file is whole: nothing is lost that a new identity would be needed for; start the node", path.display())]
     ElectionKnown {
         /// `quorum-state`.
         path: PathBuf,
     },
     /// A start needs no election state.
-    #[error("{} has never been used, so no vote is lost: a start needs no quorum-state", path.display())]
+    #[error("{} has never been used, so no vote is lost: a start needs no quorum-state; start the node", path.display())]
     NeverUsed {
         /// The partition directory.
         path: PathBuf,
@@ -113,10 +120,12 @@ pub enum RecoverError {
         node: i32,
     },
     /// The node is alone already.
-    #[error("this node is the only voter already")]
+    #[error("this node is the only voter already; start it")]
     AlreadySoleVoter,
     /// Nobody knows where this node listens.
-    #[error("node {node} has never been a voter, so its endpoints are in no voter set")]
+    #[error(
+        "node {node} has never been a voter, so its endpoints are in no voter set; use --sole-voter on a node that has been one"
+    )]
     NeverAVoter {
         /// This node.
         node: i32,
