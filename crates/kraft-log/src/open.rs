@@ -15,13 +15,13 @@ use crate::{
     partition_metadata,
     preparer::Preparer,
     reader::LogReader,
-    segment_files::{create_segment, remove_if_there, write_index_files},
+    segment_files::{create_segment, cut, remove_if_there, write_index_files},
     storage_error::failed,
     synced_mark::{SyncedFile, SyncedMark},
     writer::LogWriter,
 };
 use kraft_core::{ElectionState, Recovered};
-use kraft_fs::{File, FileSystem};
+use kraft_fs::FileSystem;
 use kraft_snapshot::frozen_name;
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 use uuid::Uuid;
@@ -86,12 +86,12 @@ fn bring_in_order<F: FileSystem>(
     for name in &contents.leftovers {
         remove_if_there(fs, &dir.join(name))?;
     }
-    take_back_promises(fs, dir, contents, examined)?;
+    sync_found(dir, &examined.segments)?;
+    put_promises_right(fs, dir, contents, examined)?;
     remove_replaced_segments(fs, dir, examined)?;
     set_damaged_aside(fs, dir, contents, examined)?;
     remove_old_snapshots(fs, dir, contents, examined)?;
     cut_tail(dir, examined)?;
-    sync_found(dir, &examined.segments)?;
     if contents.topic.is_none() {
         let path = dir.join(partition_metadata::FILE_NAME);
         partition_metadata::store(fs, dir, topic_id).map_err(failed("creating", &path))?;
@@ -99,9 +99,9 @@ fn bring_in_order<F: FileSystem>(
     Ok(())
 }
 
-/// Has the mark and the epoch cache promise no more than what the log will be, before any of it goes: this, too, may be
-/// the last thing that is done.
-fn take_back_promises<F: FileSystem>(
+/// Has the mark and the epoch cache promise what is durable, and no more than what the log will be, before any of it goes:
+/// each step may be the last one that is done.
+fn put_promises_right<F: FileSystem>(
     fs: &F,
     dir: &Path,
     contents: &Contents,
@@ -293,7 +293,5 @@ fn cut_tail<F: FileSystem>(dir: &Path, examined: &Examined<F>) -> Result<(), Sto
         bytes = last.len - last.end.position,
         "cut what lay behind the last batch"
     );
-    last.file
-        .set_len(last.end.position)
-        .map_err(failed("cutting", &path))
+    cut(&last.file, last.end.position).map_err(failed("cutting", &path))
 }

@@ -358,6 +358,41 @@ fn a_crash_while_a_directory_changes_hands_loses_nothing() {
     assert!(crashes > 500, "{crashes}");
 }
 
+/// A killed process leaves batches that no sync has seen. The epoch cache that is rebuilt from them promises nothing that
+/// a crash can still take.
+#[test]
+fn an_epoch_cache_is_rebuilt_from_what_is_durable() {
+    let facts = facts("small-killed");
+    let batches = facts["segments"][0]["batches"].as_array().expect("batches");
+    let cut = batches.iter().find(|batch| batch["base"] == 26);
+    let cut = cut.expect("a batch")["position"].as_u64().expect("a position");
+    let (unpacked, dir) = unpack("small-killed");
+    unpacked
+        .remove(&dir.join("leader-epoch-checkpoint"))
+        .expect("removed");
+    for call in 0.. {
+        let disk = unpacked.crash_image(Unsynced::Kept);
+        let file = disk.open(&dir.join(SMALL_LOG), Open::ReadWrite).expect("opened");
+        let mut tail = vec![0; (file.len().expect("a size") - cut) as usize];
+        file.read_exact_at(&mut tail, cut).expect("read");
+        file.set_len(cut).expect("cut");
+        file.sync_all().expect("synced");
+        file.write_all_at(&tail, cut).expect("written");
+        let fs = FaultyFs::new(disk.clone());
+        fs.arm(call, Fault::Io);
+        let done = open(fs, &dir, LogOptions::default()).is_ok();
+        let after = open(disk.crash_image(Unsynced::Lost), &dir, LogOptions::default());
+        let after = after.unwrap_or_else(|error| panic!("call {call}: {error}"));
+        assert!(
+            after.index.end().last_offset >= if done { 33 } else { 26 },
+            "call {call}"
+        );
+        if done {
+            break;
+        }
+    }
+}
+
 /// Opens a log, of whose calls one fails, votes and leads; whether all of it was done.
 fn start_and_lead(fs: &FaultyFs<MemFs>, dir: &Path, call: u64) -> bool {
     fs.arm(call, Fault::Io);
