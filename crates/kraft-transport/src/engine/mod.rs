@@ -14,6 +14,7 @@ mod perform;
 mod proposals;
 mod reads;
 mod reconfigure;
+mod repeats;
 mod replies;
 mod snapshots;
 
@@ -42,6 +43,7 @@ use perform::Held;
 use proposals::{Proposal, Proposals, Waiter};
 use reads::Reads;
 use reconfigure::Changes;
+use repeats::Repeats;
 use replies::Replies;
 use snapshots::Snapshots;
 use std::{
@@ -139,6 +141,7 @@ pub struct Engine<S: StateMachine, L, N> {
     reads: Reads,
     event_times: Arc<EventTimes>,
     observations: Observations,
+    repeats: Repeats,
     /// Whether what is applied is what the leader has.
     currency: Currency,
     /// Why the core has the role that it has.
@@ -196,6 +199,7 @@ where
             reads: Reads::default(),
             event_times: Arc::default(),
             observations: Observations::new(now.mono),
+            repeats: Repeats::default(),
             currency: Currency::default(),
             reason: "not begun",
             proposals: Proposals::default(),
@@ -461,14 +465,20 @@ where
                         self.applied.heard(*high_watermark);
                         self.currency.heard();
                     }
-                    if *records == FetchedRecords::Corrupt {
-                        warn!(peer = response.from.id.0, "fetched records fail their checks");
+                    if *records == FetchedRecords::Corrupt
+                        && let Some(left_out) = self.repeats.line("records", now.mono)
+                    {
+                        let peer = response.from.id.0;
+                        warn!(peer, left_out, "fetched records fail their checks");
                     }
                 }
                 self.step(event, now);
             }
             Err(error) => {
-                warn!(peer = response.from.id.0, ?api, %error, "an answer cannot be decoded");
+                if let Some(left_out) = self.repeats.line("answer", now.mono) {
+                    let peer = response.from.id.0;
+                    warn!(peer, ?api, %error, left_out, "an answer cannot be decoded");
+                }
                 self.request_failed(response.request, RequestFault::Malformed, now);
             }
         }

@@ -95,11 +95,14 @@ where
                 // It stands behind the pieces in the queue, and is known to nobody by a ticket of its own.
                 self.storage
                     .submit(self.submitted, StorageOp::AbandonSnapshot { snapshot });
-                warn!(
-                    end_offset = snapshot.end_offset,
-                    epoch = snapshot.epoch.0,
-                    "gave up a snapshot download"
-                );
+                if let Some(left_out) = self.repeats.line("download", now.mono) {
+                    warn!(
+                        end_offset = snapshot.end_offset,
+                        epoch = snapshot.epoch.0,
+                        left_out,
+                        "gave up a snapshot download"
+                    );
+                }
             }
             Action::ShutdownComplete { timed_out } => {
                 info!(timed_out, "graceful shutdown complete");

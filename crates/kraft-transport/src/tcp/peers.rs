@@ -82,6 +82,8 @@ where
             channel: Arc::clone(&self.channel),
             client: None,
             backoff: Backoff::new(),
+            told_up: false,
+            quiet_until: Instant::now(),
         };
         self.tasks.spawn_on(peer.run(queue), &self.runtime);
         self.peers.insert((node, endpoint), sender.clone());
@@ -129,6 +131,10 @@ struct Peer<S: StateMachine> {
     channel: Arc<ChannelMetrics>,
     client: Option<Client>,
     backoff: Backoff,
+    /// Whether the log says that it is connected.
+    told_up: bool,
+    /// A peer that takes every connection and closes it at once is not to fill the log.
+    quiet_until: Instant,
 }
 
 impl<S: StateMachine> Peer<S> {
@@ -183,8 +189,11 @@ impl<S: StateMachine> Peer<S> {
             };
             if fault != RequestFault::UnsupportedVersion {
                 // An answer that comes late must not be taken for that of the next request.
-                if self.client.take().is_some() {
+                let lost = self.client.take().is_some();
+                if std::mem::take(&mut self.told_up) {
                     info!(peer = self.node.0, %error, "connection to peer lost");
+                } else if lost {
+                    debug!(peer = self.node.0, %error, "connection to peer lost again");
                 } else {
                     debug!(peer = self.node.0, %error, "peer not reached");
                 }
@@ -236,7 +245,13 @@ impl<S: StateMachine> Peer<S> {
         let client = client.await;
         match &client {
             Ok(_) => {
-                info!(peer = self.node.0, endpoint = %self.endpoint, "connected to peer");
+                if now >= self.quiet_until {
+                    self.quiet_until = now + QUIET;
+                    self.told_up = true;
+                    info!(peer = self.node.0, endpoint = %self.endpoint, "connected to peer");
+                } else {
+                    debug!(peer = self.node.0, endpoint = %self.endpoint, "connected to peer again");
+                }
                 self.backoff = Backoff::new();
             }
             Err(_) => self.backoff.failed(),
@@ -274,6 +289,9 @@ impl Backoff {
         self.failures += 1;
     }
 }
+
+/// How long a connection that comes again soon is not told of.
+const QUIET: Duration = Duration::from_secs(10);
 
 /// Requests that may wait for their turn at one peer. The core has one in flight; the others have timed out there.
 const QUEUE_CAPACITY: usize = 4;

@@ -7,6 +7,7 @@ mod consensus_reports;
 mod disk;
 mod harness;
 mod listener;
+mod log_lines;
 mod metrics;
 mod reads;
 mod reports;
