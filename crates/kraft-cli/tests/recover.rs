@@ -182,7 +182,7 @@ fn the_only_voter_that_has_lost_its_vote_leads_again() {
 }
 
 #[test]
-fn a_voter_whose_peer_is_gone_for_good_leads_alone() {
+fn field_h40_a_voter_whose_peer_is_gone_for_good_leads_alone() {
     let node = Node::unpacked("voter-changes-n1");
     let output = recover(&node.data(), &["--sole-voter", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");

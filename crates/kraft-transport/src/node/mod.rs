@@ -139,9 +139,10 @@ where
     };
 
     let (stop, stopped) = watch::channel(false);
-    for listener in bound {
-        tokio::spawn(listener.run(Arc::clone(&requests), stopped.clone()));
-    }
+    let serving: Vec<_> = bound
+        .into_iter()
+        .map(|listener| tokio::spawn(listener.run(Arc::clone(&requests), stopped.clone())))
+        .collect();
     let (end, ended) = watch::channel(None);
     let idle = Arc::<IdleTime>::default();
     let handle = Handle {
@@ -159,6 +160,10 @@ where
     };
     tokio::spawn(async move {
         let how = run(engine, queue, idle, (log_thread, locks), stop).await;
+        for listener in serving {
+            // It has been told to stop; once it has, its port is free.
+            let _ = listener.await;
+        }
         match &how {
             Ok(()) => info!("the node has ended"),
             Err(fault) => {
