@@ -69,7 +69,8 @@ impl Sampled {
     }
 
     fn sum(&self, now: Instant) -> f64 {
-        self.young(now).map(|window| window.sum).sum()
+        // An empty `sum` of floats is -0.
+        self.young(now).fold(0.0, |sum, window| sum + window.sum)
     }
 
     /// What is older than all windows together counts no more.
@@ -111,7 +112,7 @@ mod tests {
         let mut values = Sampled::default();
         assert!(values.average(NOW).is_nan());
         assert!(values.max(NOW).is_nan());
-        assert_eq!(values.rate(NOW), 0.0);
+        assert_eq!(values.rate(NOW).to_string(), "0");
         values.record(2.0, NOW);
         values.record(4.0, NOW);
         assert_eq!((values.average(NOW), values.max(NOW)), (3.0, 4.0));
