@@ -105,7 +105,7 @@ fn metrics_001_a_lone_leader_has_all_of_them() {
     );
     assert_eq!(
         (after.disk.median, after.disk.p99, after.disk.max),
-        (0.005, 0.005, 0.0)
+        (0.005, 10.24, 10.0)
     );
     let leading = after.leading.expect("it leads");
     assert_eq!((leading.observers, leading.changes_voters), (0, false));
