@@ -116,7 +116,7 @@ pub const OWN_THEMES: &[Theme] = &[
         "A leader that is shut down waits for its successor",
         11,
     ),
-    Theme::new("REFUSAL", "What a peer says is not believed", 8),
+    Theme::new("REFUSAL", "What a peer says is not believed", 9),
     Theme::new(
         "READ",
         "Reads behind a barrier, which the reference does not have",

@@ -6,7 +6,7 @@ use super::{
     show::{peer_request, role_name, show_log_end, watermark},
 };
 use crate::{
-    checker::{Fact, Violation},
+    checker::{self, Fact, StableLeadership, Violation},
     sim::{Journal, Node, Op, Settings, Sight, Simulation},
 };
 use kraft_core::{Endpoint, Endpoints, Instant, LogView as _, NodeId, PeerRequest, StateMachine as _};
@@ -42,7 +42,12 @@ impl Cluster {
         let seed = command.number("seed")?.unwrap_or(1);
         let seen = Rc::new(RefCell::new(Seen::default()));
         let watched = seen.clone();
+        let mut checkers = checker::all();
+        if command.flag("stable") {
+            checkers.push(Box::new(StableLeadership::default()));
+        }
         let mut simulation = Simulation::of_journals(seed, settings)
+            .with_checkers(checkers)
             .with_witness(move |now, sight| watched.borrow_mut().see(now, sight));
         if !command.flag("down") {
             simulation.start_all().map_err(violated)?;
@@ -343,4 +348,22 @@ fn show_host(endpoint: &Endpoint) -> String {
 
 fn violated(violation: Violation) -> CommandError {
     CommandError::new(violation.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stable_cluster_does_not_take_another_leader() {
+        let run = |first: &str| {
+            let mut cluster = Cluster::new(&Command::parse(first)?)?;
+            ["wait leader", "crash leader", "wait leader"]
+                .into_iter()
+                .try_for_each(|line| cluster.run(&Command::parse(line)?).map(drop))
+        };
+        assert_eq!(run("cluster voters=3"), Ok(()));
+        let error = run("cluster voters=3 stable").expect_err("the leader has changed");
+        assert!(error.to_string().starts_with("leadership is stable: "), "{error}");
+    }
 }

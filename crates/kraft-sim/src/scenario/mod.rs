@@ -39,7 +39,7 @@
 //! | `voters=L,B` | the static voters, kraft.version 0 |
 //! | `bootstrap-voters=L@l,B@b` | the voters of the bootstrap checkpoint, kraft.version 1 |
 //! | `epoch=5` with `leader=B`, `voted=B@b` | what `quorum-state` holds; without `epoch` there is no such file |
-//! | `log=1x3,3x2` | the batches of the log; `log-start=` where they begin |
+//! | `log=1x3,3x2` | the batches of the log; `log-start=` where they begin; `begun=5` an epoch of which only the entry of the cache is left |
 //! | `snapshot=10-3` | a snapshot, with `snapshot-size=` and `snapshot-control=[…]` |
 //! | `bootstrap-servers=2` | how many bootstrap servers are configured; one if there are no static voters, else none |
 //! | `local=D@d`, `broker`, `auto-join`, `seed=` | another local key, no controller role, … |
@@ -77,7 +77,8 @@
 //!
 //! `cluster voters=3` starts the nodes B, C and D as whole engines over a network and disks in memory, where a message and a
 //! round of the log thread take a millisecond and nothing goes wrong that the scenario does not say; `observers=1` adds
-//! one that does not vote, `down` leaves all of them down, `dynamic` takes the voters from the bootstrap checkpoint, `seed=` draws other election timeouts.
+//! one that does not vote, `down` leaves all of them down, `dynamic` takes the voters from the bootstrap checkpoint, `seed=` draws
+//! other election timeouts. With `stable` it is an error if leader or epoch ever change.
 //!
 //! | command | what happens |
 //! | --- | --- |

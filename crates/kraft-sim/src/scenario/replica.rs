@@ -488,6 +488,11 @@ fn directory(command: &Command) -> Result<Directory, CommandError> {
             .into_iter()
             .for_each(|batch| directory.append(batch));
     }
+    if let Some(epoch) = command.number("begun")? {
+        directory
+            .epochs
+            .insert(kraft_core::Epoch(epoch), directory.end_offset());
+    }
     directory.election = stored_election(command)?;
     Ok(directory)
 }
