@@ -1,11 +1,13 @@
 //! Between the nodes: requests and answers on their way, and the turns that they cause.
 
 use super::{
+    happening::Happening,
     node::{Aftermath, Asker, Served, end_text},
-    quorum::{Happening, LISTENER, REQUEST_TIMEOUT, Sight, Simulation, violation},
+    quorum::{LISTENER, REQUEST_TIMEOUT, Simulation, violation},
     recorded::Recorded,
     report::Count,
     settings::Lie,
+    sight::Sight,
 };
 use crate::checker::{Fact, Violation};
 use bytes::Bytes;

@@ -1,9 +1,10 @@
 //! What a plan does to a quorum.
 
 use super::{
+    happening::Happening,
     node::Node,
     op::Op,
-    quorum::{Happening, LISTENER, Simulation},
+    quorum::{LISTENER, Simulation},
     report::Count,
     rng::Rng,
 };

@@ -39,6 +39,7 @@ pub(super) fn plan(seed: u64, settings: &Settings) -> Plan {
         network: settings.network.clone(),
         disk_max: settings.disk_max,
         snapshot_new_bytes: settings.snapshot_new_bytes,
+        append_linger: settings.append_linger,
         propose_every: settings.propose_every,
         lie: settings.lie,
     };

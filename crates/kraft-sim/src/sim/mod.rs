@@ -19,6 +19,7 @@ mod delivery;
 mod disk;
 mod done;
 mod draw;
+mod happening;
 mod journal;
 #[cfg(feature = "metadata")]
 mod metadata;
@@ -34,6 +35,7 @@ mod rng;
 mod settings;
 mod setup;
 mod shrink;
+mod sight;
 mod threads;
 
 #[cfg(test)]
@@ -44,7 +46,8 @@ pub use network::Faults;
 pub(crate) use node::Node;
 pub(crate) use op::Op;
 pub use plan::{Plan, PlanError};
-pub use quorum::{Sight, Simulation};
+pub use quorum::Simulation;
 pub use report::{Count, Counts, Failure};
 pub use settings::{Lie, Settings};
 pub use shrink::{Shrunk, shrink};
+pub use sight::Sight;

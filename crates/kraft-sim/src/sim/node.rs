@@ -39,6 +39,8 @@ pub(crate) struct Node<S: StateMachine> {
     pub(super) clock: Clock,
     /// After how many new bytes it writes a snapshot by itself, if not after Kafka's default.
     snapshot_new_bytes: Option<u64>,
+    /// How long proposals gather before they are appended.
+    append_linger: Duration,
     config: Config,
     /// Counts the disks that it has lost.
     incarnation: u32,
@@ -127,6 +129,7 @@ impl<S: StateMachine> Node<S> {
             checkpoint_voters,
             checkpoint_records: Vec::new(),
             snapshot_new_bytes: None,
+            append_linger: Duration::ZERO,
             recorder: Recorder::default(),
             running: None,
             life: 0,
@@ -170,6 +173,11 @@ impl<S: StateMachine> Node<S> {
         self.snapshot_new_bytes = new_bytes;
     }
 
+    /// Has proposals gather for so long before they are appended, from its next start on.
+    pub(crate) fn linger(&mut self, time: Duration) {
+        self.append_linger = time;
+    }
+
     pub(crate) fn is_up(&self) -> bool {
         self.running.is_some()
     }
@@ -206,6 +214,7 @@ impl<S: StateMachine> Node<S> {
         let end = opened.index.end().last_offset;
         let mut config = EngineConfig::new(self.config.clone());
         config.stopwatch = || Instant(0);
+        config.append_linger = self.append_linger;
         if let Some(bytes) = self.snapshot_new_bytes {
             config.snapshot_max_new_bytes = bytes;
         }

@@ -46,6 +46,7 @@ pub(crate) struct World {
     pub(crate) network: Faults,
     pub(crate) disk_max: Duration,
     pub(crate) snapshot_new_bytes: Option<u64>,
+    pub(crate) append_linger: Duration,
     pub(crate) propose_every: Duration,
     pub(crate) lie: Option<Lie>,
 }
@@ -134,6 +135,9 @@ impl fmt::Display for World {
         )?;
         if let Some(bytes) = self.snapshot_new_bytes {
             write!(f, " snapshot-bytes={bytes}")?;
+        }
+        if !self.append_linger.is_zero() {
+            write!(f, " linger={}", self.append_linger.as_millis())?;
         }
         if *refuses {
             f.write_str(" refuses")?;
@@ -238,6 +242,7 @@ fn parse_world(line: &str) -> Result<World, CommandError> {
         },
         disk_max: micros("disk-us")?,
         snapshot_new_bytes: command.number("snapshot-bytes")?,
+        append_linger: Duration::from_millis(command.number("linger")?.unwrap_or(0)),
         propose_every: millis("propose-every")?,
         lie,
     };

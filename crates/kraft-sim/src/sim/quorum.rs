@@ -2,21 +2,20 @@
 
 use super::{
     agenda::Agenda,
+    happening::Happening,
     journal::Journal,
     network::Links,
-    node::{Asker, Node},
+    node::Node,
     plan::{Plan, Step, World},
     report::{Count, Counts, Failure},
     rng::Rng,
     settings::{Lie, Settings},
     setup::{config, voter},
+    sight::{Sight, Witness},
 };
 use crate::checker::{self, Checker, Fact, Fate, OpId, Violation};
-use bytes::Bytes;
-use kraft_core::{
-    Endpoint, Event, Instant, NodeId, PeerRequest, ReplicaKey, RequestFault, RoleName, StateMachine, VoterSet,
-};
-use kraft_transport::{Command, NodeError, PeerResponse};
+use kraft_core::{Event, Instant, NodeId, ReplicaKey, RoleName, StateMachine, VoterSet};
+use kraft_transport::{Command, PeerResponse};
 use std::time::Duration;
 
 pub(super) const LISTENER: &str = "CONTROLLER";
@@ -54,82 +53,6 @@ enum Phase {
     Calm,
     /// Clients are silent too, so that all nodes can come to the same state.
     Silence,
-}
-
-/// Somebody who is told everything that can be seen, with its moment.
-type Witness = Box<dyn FnMut(Instant, Sight<'_>)>;
-
-/// Something that can be seen.
-#[derive(Debug, Clone, Copy)]
-pub enum Sight<'a> {
-    /// What the checkers are told.
-    Fact(&'a Fact),
-    /// A request sets out.
-    Request {
-        /// From this node.
-        from: NodeId,
-        /// To the node that listens there.
-        to: &'a Endpoint,
-        /// With this content.
-        body: &'a PeerRequest,
-    },
-    /// A node ends by itself.
-    Ended {
-        /// Which one.
-        node: NodeId,
-        /// How.
-        how: &'a Result<(), NodeError>,
-    },
-    /// Something is done, in the words of a plan.
-    Step(&'a str),
-}
-
-/// Something that happens at a moment.
-pub(super) enum Happening {
-    /// A request reaches a node.
-    Request {
-        to: usize,
-        body: Bytes,
-        asker: Asker,
-    },
-    /// An answer reaches the node that asked.
-    Answer {
-        from: ReplicaKey,
-        body: Bytes,
-        asker: Asker,
-    },
-    /// A request has no answer.
-    Fault {
-        asker: Asker,
-        fault: RequestFault,
-    },
-    /// A node wanted to be woken.
-    Wake {
-        node: usize,
-        life: u64,
-    },
-    /// The log thread of a node does a round.
-    Round {
-        node: usize,
-        life: u64,
-    },
-    /// The other threads of a node do what they were asked for.
-    Background {
-        node: usize,
-        life: u64,
-    },
-    Start {
-        node: usize,
-    },
-    /// A node that stood still goes on.
-    Resume {
-        node: usize,
-        life: u64,
-    },
-    /// The next step of the plan.
-    Step(Step),
-    /// A client proposes, after the plan is done.
-    Propose,
 }
 
 impl Simulation<Journal> {
@@ -182,6 +105,7 @@ impl<S: StateMachine> Simulation<S> {
                 let votes = dynamic && voters.get(id).is_some();
                 let mut node = Node::new(config, votes.then(|| voters.clone()), *traits);
                 node.snapshot_after(world.snapshot_new_bytes);
+                node.linger(world.append_linger);
                 node
             })
             .collect();

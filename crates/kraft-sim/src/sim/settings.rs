@@ -32,6 +32,8 @@ pub struct Settings {
     /// How many bytes of new batches have a node write a snapshot by itself; `None` for as many as Kafka's default, which
     /// no run reaches.
     pub snapshot_new_bytes: Option<u64>,
+    /// How long the proposals of clients gather before a leader appends them.
+    pub append_linger: Duration,
     /// How many of a thousand nodes have their first start later, with an empty disk.
     pub late_per_mille: u64,
     /// How many of a thousand nodes speak only the versions from before KIP-853, where the voters are static and stay so.
@@ -83,6 +85,7 @@ impl Default for Settings {
             partition_every: seconds(3),
             snapshot_every: seconds(4),
             snapshot_new_bytes: None,
+            append_linger: Duration::ZERO,
             late_per_mille: 100,
             old_per_mille: 100,
             disk_max: Duration::from_millis(30),
@@ -106,12 +109,18 @@ impl Default for Settings {
 impl Settings {
     /// What `cargo xtask sim` simulates under a seed: three voters, every fourth time five, sometimes one or two observers
     /// beside them. Every third time the nodes write snapshots by themselves, the more often the larger the seed is modulo seven.
+    /// Two times of eleven proposals gather before they are appended, as long as they do in Kafka or for a shorter time.
     #[must_use]
     pub fn of_seed(seed: u64) -> Self {
         Self {
             voters: if seed % 4 == 3 { 5 } else { 3 },
             observers: [0, 1, 0, 2, 1][usize::try_from(seed % 5).expect("the number is small")],
             snapshot_new_bytes: (seed % 3 == 1).then_some(8192 >> (seed % 7)),
+            append_linger: Duration::from_millis(match seed % 11 {
+                5 => 25,
+                8 => 4,
+                _ => 0,
+            }),
             ..Self::default()
         }
     }

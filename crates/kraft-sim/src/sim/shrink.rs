@@ -106,12 +106,13 @@ impl<F: FnMut(&Plan) -> Option<Failure>> Search<F> {
     }
 
     fn calm_the_world(&mut self) {
-        let calmer: [fn(&mut Plan); 9] = [
+        let calmer: [fn(&mut Plan); 10] = [
             |plan| plan.world.network.lost_per_mille = 0,
             |plan| plan.world.network.duplicated_per_mille = 0,
             |plan| plan.world.network.delay_max = plan.world.network.delay_min,
             |plan| plan.world.disk_max = Duration::from_millis(1),
             |plan| plan.world.snapshot_new_bytes = None,
+            |plan| plan.world.append_linger = Duration::ZERO,
             |plan| {
                 for node in &mut plan.world.nodes {
                     *node = NodeTraits {
