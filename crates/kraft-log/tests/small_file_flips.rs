@@ -132,13 +132,14 @@ fn leader_epoch_checkpoint_is_refused_or_written_anew_from_the_log() {
             start(fs, dir, name).unwrap_or("the same")
         })
     };
+    // An epoch that is over may seem to begin behind the end of the log, which is whole: what it says is read off the log.
     assert_eq!(
         effects("small-killed"),
-        [("rebuilt", 114), ("refused", 29), ("the same", 1)]
+        [("rebuilt", 115), ("refused", 28), ("the same", 1)]
     );
     assert_eq!(
         effects("voter-changes-n1"),
-        [("rebuilt", 144), ("refused", 39), ("the same", 1)]
+        [("rebuilt", 150), ("refused", 33), ("the same", 1)]
     );
 }
 
