@@ -56,7 +56,10 @@ impl LogEnd {
         let len = file.metadata()?.len();
         let mut header = [0; HEADER_BYTES];
         while self.position + HEADER_BYTES as u64 <= len {
-            file.read_exact_at(&mut header, self.position)?;
+            // A node that starts or ends cuts the zeros off meanwhile.
+            if file.read_at(&mut header, self.position)? < HEADER_BYTES {
+                break;
+            }
             let base = u64::from_be_bytes(header[..8].try_into()?);
             let size = u64::from(u32::from_be_bytes(header[8..12].try_into()?));
             let last = u64::from(u32::from_be_bytes(header[23..27].try_into()?));
