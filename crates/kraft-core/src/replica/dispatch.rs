@@ -12,7 +12,9 @@ use crate::{
 };
 
 impl Replica {
-    /// Brings an event to the file that knows what to make of it. What comes with every record is near at hand.
+    /// Brings an event to the file that knows what to make of it. What comes with every record is near at hand, and a part of
+    /// the step itself, so that an event is not copied on its way.
+    #[inline(always)]
     pub(super) fn handle(&mut self, event: Event, turn: &mut Turn<'_>) {
         match event {
             Event::ReceiveFetch {
@@ -79,7 +81,7 @@ impl Replica {
 
     /// All other events. A function of its own, so that the others do not pay for its size.
     #[inline(never)]
-    fn handle_rare(&mut self, event: Event, turn: &mut Turn<'_>) {
+    pub(super) fn handle_rare(&mut self, event: Event, turn: &mut Turn<'_>) {
         match event {
             Event::ReceiveFetch { .. }
             | Event::ReceiveFetchResponse { .. }

@@ -78,7 +78,7 @@ impl Replica {
         let (epoch, role) = replica.initial_role(recovered.election, &turn)?;
         replica.switch(role, epoch, true, "started", &mut turn);
         replica.shortcut_of_lone_voter(&mut turn);
-        replica.handle(Event::Tick, &mut turn);
+        replica.handle_rare(Event::Tick, &mut turn);
         replica.poll(&mut turn);
         if cfg!(debug_assertions) {
             replica.check(turn.end);
