@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `N put VALUE...` | `N ok OFFSET`; `N refused LEADER`, which never comes true; `N open`, of which nobody knows |
 //! | `N read` | `N saw OFFSET DIGEST`: everything up to there; `N refused LEADER` |
-//! | `N state` | `N state LEADS EPOCH APPLIED`, of this node alone |
+//! | `N state` | `N state LEADS OFFSET DIGEST`, of what this node has applied |
 //! | `N resign` | `N resigned`, `N refused LEADER` |
 //!
 //! LEADER is 0 where none is known. The node ends by SIGTERM, or with its stdin.
@@ -87,12 +87,12 @@ async fn answer(node: Handle<Journal>, line: String) {
             Err(error) => failed(&error),
         },
         "state" => {
-            let state = node.state();
+            let applied = node.image();
             format!(
                 "state {} {} {}",
-                state.leading,
-                state.epoch,
-                node.image().at.last_offset
+                node.state().leading,
+                applied.at.last_offset,
+                applied.digest
             )
         }
         "resign" => match node.resign().await {

@@ -184,6 +184,11 @@ fn check_answers(
     }
 }
 
+/// The digest of all records.
+pub(crate) fn digest(log: &[Record]) -> u64 {
+    digests(log)[log.len()]
+}
+
 /// The digest of the first so many records: FNV-1a over the values and a byte that ends each.
 fn digests(log: &[Record]) -> Vec<u64> {
     let mut digest: u64 = 0xcbf2_9ce4_8422_2325;

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::history::Record;
 use crate::interop::Failure;
 
-/// All batches of a log from its first offset on, in order.
+/// All batches of a log, in order. It begins with a snapshot's end where its leader had nothing older to compare with.
 pub(crate) struct Log {
     bytes: Vec<u8>,
     batches: Vec<Batch>,
@@ -49,7 +49,8 @@ impl Log {
 
     fn of(bytes: Vec<u8>) -> Result<Log, Failure> {
         let mut batches: Vec<Batch> = Vec::new();
-        let (mut at, mut next, mut epoch) = (0, 0, 0);
+        let start = Batch::at(&bytes, 0).ok_or("the log is empty")?.base;
+        let (mut at, mut next, mut epoch) = (0, start, 0);
         while let Some(batch) = Batch::at(&bytes, at) {
             if batch.base != next || batch.epoch < epoch {
                 return Err(format!("{batch:?} follows offset {next} of epoch {epoch}").into());
@@ -60,11 +61,19 @@ impl Log {
         Ok(Log { bytes, batches })
     }
 
-    /// The bytes of the batches up to and including `offset`, which has to end one.
-    pub(crate) fn up_to(&self, offset: i64) -> Result<&[u8], Failure> {
-        let batch = self.batches.iter().find(|batch| batch.last == offset);
-        let batch = batch.ok_or_else(|| format!("no batch of the log ends at offset {offset}"))?;
-        Ok(&self.bytes[..batch.end])
+    /// Its first offset.
+    pub(crate) fn start(&self) -> i64 {
+        self.batches[0].base
+    }
+
+    /// The bytes of the batches from offset `first` up to and including `last`, which have to begin and end one.
+    pub(crate) fn between(&self, first: i64, last: i64) -> Result<&[u8], Failure> {
+        let begins = self.batches.iter().find(|batch| batch.base == first);
+        let ends = self.batches.iter().find(|batch| batch.last == last);
+        let (begins, ends) = begins
+            .zip(ends)
+            .ok_or_else(|| format!("no batches of the log are from offset {first} to {last}"))?;
+        Ok(&self.bytes[begins.at..ends.end])
     }
 
     /// The records with values up to and including `offset`.
@@ -174,9 +183,10 @@ mod tests {
         };
         assert_eq!(log.records(1).unwrap(), [record(0, "a"), record(1, "bc")]);
         assert_eq!(log.records(2).unwrap()[2], record(2, "d"));
-        assert_eq!(log.up_to(2).unwrap(), bytes);
-        assert_eq!(log.up_to(1).unwrap(), batch(0, 1, &["a", "bc"]));
-        assert!(log.up_to(0).is_err());
+        assert_eq!(log.between(0, 2).unwrap(), bytes);
+        assert_eq!(log.between(0, 1).unwrap(), batch(0, 1, &["a", "bc"]));
+        assert_eq!(log.between(2, 2).unwrap(), batch(2, 3, &["d"]));
+        assert!(log.between(0, 0).is_err());
         assert_eq!(log.epochs(), 2);
     }
 

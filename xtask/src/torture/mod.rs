@@ -164,12 +164,12 @@ impl Torture {
         }
         let end = self.write_the_end()?;
         self.voters.all_apply(end, RECOVERY)?;
-        let agreed = self.agreed(end)?;
+        let (agreed, digests) = self.agreed(end)?;
         for voter in 1..=VOTERS {
             self.voters.signal(voter, Signal::TERM)?;
             self.voters.wait(voter, Signal::TERM)?;
         }
-        let (elections, summary) = self.check(agreed)?;
+        let (elections, summary) = self.check(agreed, &digests)?;
         self.print_faults();
         let minutes = began.elapsed().as_secs_f64() / 60.0;
         Ok(format!(
@@ -246,21 +246,23 @@ impl Torture {
         })
     }
 
-    /// The least offset up to which a voter has applied everything.
-    fn agreed(&self, end: i64) -> Result<i64, Failure> {
-        let mut agreed = i64::MAX;
+    /// The least offset up to which a voter has applied everything, and the digest of what each has applied. As nobody
+    /// writes any more, the digests are those of the same records, also where a voter is ahead.
+    fn agreed(&self, end: i64) -> Result<(i64, Vec<u64>), Failure> {
+        let (mut agreed, mut digests) = (i64::MAX, Vec::new());
         for voter in 1..=VOTERS {
             let state = self.voters.state(voter)?.ok_or("a voter says nothing")?;
             agreed = agreed.min(state.applied);
+            digests.push(state.digest);
         }
         if agreed < end {
             return Err(format!("what was applied up to {end} is applied up to {agreed} now").into());
         }
-        Ok(agreed)
+        Ok((agreed, digests))
     }
 
-    /// Compares the logs up to `agreed` with each other and with the history. Returns how many elections they tell of.
-    fn check(&self, agreed: i64) -> Result<(usize, String), Failure> {
+    /// Compares the logs up to `agreed` with each other, with what was applied and with the history. Returns how many elections they tell of.
+    fn check(&self, agreed: i64, digests: &[u64]) -> Result<(usize, String), Failure> {
         let mut logs = Vec::new();
         for voter in 1..=VOTERS {
             let data = self.voters.data(voter);
@@ -268,13 +270,20 @@ impl Torture {
             verified.expect_success(&format!("kraft verify of voter {voter}"))?;
             logs.push(Log::read(&data.join("__cluster_metadata-0"))?);
         }
-        let bytes = logs[0].up_to(agreed)?;
+        let whole = logs.iter().find(|log| log.start() == 0);
+        let whole = whole.ok_or("no voter has the whole log")?;
+        let bytes = whole.between(0, agreed)?;
         for (voter, log) in (1..).zip(&logs) {
-            if log.up_to(agreed)? != bytes {
-                return Err(format!("the logs of voters 1 and {voter} differ below {agreed}").into());
+            if log.between(log.start(), agreed)? != whole.between(log.start(), agreed)? {
+                return Err(format!("the log of voter {voter} is another below {agreed}").into());
             }
         }
-        let (history, records) = (self.recorder.history(), logs[0].records(agreed)?);
+        let (history, records) = (self.recorder.history(), whole.records(agreed)?);
+        for (voter, digest) in (1..).zip(digests) {
+            if history::digest(&records) != *digest {
+                return Err(format!("what voter {voter} has applied is not what its log says").into());
+            }
+        }
         let violations = history::check(&history, &records);
         if !violations.is_empty() {
             let lines: Vec<_> = violations.iter().take(20).map(ToString::to_string).collect();
@@ -293,7 +302,7 @@ impl Torture {
             longest_silence(&history).as_secs_f64(),
             self.slowest.as_secs_f64(),
         );
-        Ok((logs[0].epochs(), summary))
+        Ok((whole.epochs(), summary))
     }
 
     fn print_faults(&self) {

@@ -110,6 +110,7 @@ fn told(answer: &str) -> Option<Told> {
 pub(crate) struct State {
     pub(crate) leads: bool,
     pub(crate) applied: i64,
+    pub(crate) digest: u64,
 }
 
 /// All voters. Dropping them kills them.
@@ -230,12 +231,13 @@ impl Voters {
             return Ok(None);
         };
         let words: Vec<_> = answer.split(' ').collect();
-        let ["state", leads, _epoch, applied] = words.as_slice() else {
+        let ["state", leads, applied, digest] = words.as_slice() else {
             return Err(format!("voter {voter} says {answer:?}").into());
         };
         Ok(Some(State {
             leads: leads.parse()?,
             applied: applied.parse()?,
+            digest: digest.parse()?,
         }))
     }
 
