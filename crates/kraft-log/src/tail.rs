@@ -82,7 +82,8 @@ pub(crate) fn judge(file: &impl File, valid: ValidPart) -> io::Result<Result<(),
         return Ok(Err(NotTorn::TooManyBytes { bytes: used }));
     }
     let whole = size.is_some_and(|size| size <= there);
-    if whole && crc_matches(file, valid.position, extent)? && !lacks_head(file, valid)? {
+    let lacks_head = lacks_head(file, valid)?;
+    if whole && crc_matches(file, valid.position, extent)? && !lacks_head {
         return Ok(Err(NotTorn::NothingMissing));
     }
     if !runs_past_end && !has_zero_sector(file, valid, valid.position + extent)? {
@@ -91,7 +92,7 @@ pub(crate) fn judge(file: &impl File, valid: ValidPart) -> io::Result<Result<(),
     // A batch may end in zeros.
     let mut tail = vec![0; there.min(used + BATCH_SIZE_MAX as u64) as usize];
     file.read_exact_at(&mut tail, valid.position)?;
-    if header.is_some_and(|header| only_length_is_wrong(&header, &tail)) {
+    if !lacks_head && header.is_some_and(|header| only_length_is_wrong(&header, &tail)) {
         return Ok(Err(NotTorn::NothingMissing));
     }
     let own_epoch = header
@@ -292,6 +293,21 @@ mod tests {
         // Zeros that do not reach from the valid part to the end of a sector are not a sector that is missing.
         assert_eq!(judged_at(500, &without_start(8)), Err(NotTorn::NothingMissing));
         assert_eq!(judged_at(100, &without_start(9)), Err(NotTorn::NothingMissing));
+    }
+
+    #[test]
+    fn a_length_in_a_missing_sector_is_missing_and_not_wrong_by_a_bit() {
+        let sizes = (1..300).map(|size| batch(10, 3, size));
+        let next: Vec<_> = sizes
+            .filter(|next| (next.len() - LENGTH_OVERHEAD).is_power_of_two())
+            .collect();
+        assert_eq!(next.len(), 3, "lengths of 64, 128 and 256");
+        for next in next {
+            for bytes in 12..=21 {
+                let torn = joined(&[&vec![0; bytes], &next[bytes..]]);
+                assert_eq!(judged_at(512 - bytes as u64, &torn), Ok(()), "{bytes} bytes");
+            }
+        }
     }
 
     #[test]
