@@ -242,17 +242,12 @@ fn static_voters(voters: Voters) -> VoterSet {
 /// there is one bootstrap server, which never answers, so random numbers decide nothing.
 fn config(place: usize, voters: Voters) -> Config {
     Config {
-        local: key(place),
-        cluster_id: "c".into(),
         listeners: endpoints(place),
-        default_listener: "CONTROLLER".into(),
         static_voters: static_voters(voters),
         bootstrap_servers: vec![Endpoint {
             host: "b".into(),
             port: 9000,
         }],
-        can_become_voter: true,
-        kraft_versions: SupportedVersions { min: 0, max: 1 },
         election_timeout: Duration::from_millis(1),
         fetch_timeout: Duration::from_millis(4),
         election_backoff_max: Duration::from_micros(800),
@@ -261,8 +256,6 @@ fn config(place: usize, voters: Voters) -> Config {
         fetch_max_wait: Duration::from_millis(20),
         fetch_max_bytes: 1024,
         fetch_snapshot_max_bytes: 1,
-        auto_join: false,
-        shutdown_timeout: Duration::from_secs(5),
-        seed: 1,
+        ..Config::new(key(place), "c", 1)
     }
 }

@@ -1,7 +1,7 @@
 //! Voters that elect a leader: every message arrives, in order, and every disk is quick.
 
-use super::member::{Member, answer_event, key, place, request_event, time};
-use kraft_core::{Action, Event, ReplyId, RequestId, RoleName, Time};
+use super::member::{LISTENER, Member, answer_event, key, place, time};
+use kraft_core::{Action, Event, ReplyId, RequestId, RoleName, Time, exchange};
 use std::collections::VecDeque;
 
 /// All voters of a quorum and what is under way between them.
@@ -87,7 +87,9 @@ impl Cluster {
                 Action::Send {
                     request, to, body, ..
                 } if to.id.known().is_some() => {
-                    let event = request_event(reply_to(at, *request), body);
+                    let reply = reply_to(at, *request);
+                    let event = exchange::request_event(reply, LISTENER.into(), key(at), to, body.clone())
+                        .expect("nobody is asked what it supports");
                     self.under_way.push_back((place(to.id), event));
                 }
                 Action::Reply { reply, answer, .. } => {

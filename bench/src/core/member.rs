@@ -5,7 +5,7 @@ use kraft_core::{
     Action, Answer, AnswerContext, BatchInfo, Batches, Config, ControlRecord, Endpoint, Endpoints, ErrorCode,
     Event, FetchPlan, FetchedRecords, Instant, NodeId, PartitionAnswer, PartitionMatch, PayloadId,
     PeerRequest, Recovered, Replica, ReplicaKey, ReplyId, RequestContext, RequestId, SnapshotId,
-    SupportedVersions, Text, Time, VoterNode, VoterSet,
+    SupportedVersions, Text, Time, VoterNode, VoterSet, exchange,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -87,48 +87,6 @@ pub(super) fn fetch_event(reply: ReplyId, listener: &Text, body: &PeerRequest) -
     }
 }
 
-/// Any other request as its receiver sees it.
-pub(super) fn request_event(reply: ReplyId, body: &PeerRequest) -> Event {
-    let listener = LISTENER.into();
-    match body {
-        PeerRequest::Vote {
-            cluster_id,
-            voter,
-            candidate,
-            epoch,
-            log_end,
-            pre_vote,
-        } => Event::ReceiveVoteRequest {
-            context: context(reply, &listener),
-            from: *candidate,
-            cluster_id: Some(cluster_id.clone()),
-            voter_id: voter.id,
-            voter_directory_id: voter.directory_or_nil(),
-            candidate_epoch: *epoch,
-            candidate: candidate.id,
-            candidate_directory_id: candidate.directory_or_nil(),
-            candidate_log_end: *log_end,
-            pre_vote: *pre_vote,
-        },
-        PeerRequest::BeginQuorumEpoch {
-            cluster_id,
-            voter,
-            leader,
-            epoch,
-            endpoints,
-        } => Event::ReceiveBeginQuorumEpoch {
-            context: context(reply, &listener),
-            cluster_id: Some(cluster_id.clone()),
-            voter_id: voter.id,
-            voter_directory_id: voter.directory_or_nil(),
-            leader_id: *leader,
-            leader_epoch: *epoch,
-            leader_endpoints: endpoints.clone(),
-        },
-        fetch => fetch_event(reply, &listener, fetch),
-    }
-}
-
 /// An answer as the replica sees it that asked. `newest` is the batch that a Fetch is answered with.
 #[inline]
 pub(super) fn answer_event(
@@ -160,18 +118,8 @@ pub(super) fn answer_event(
                 FetchPlan::Diverging(_) | FetchPlan::Snapshot(_) => panic!("nobody falls behind here"),
             },
         },
-        Answer::Vote { partition, granted } => Event::ReceiveVoteResponse {
-            epoch: partition.epoch,
-            answer: answered(request, partition),
-            from,
-            vote_granted: *granted,
-        },
-        Answer::BeginQuorumEpoch(partition) => Event::ReceiveBeginQuorumEpochResponse {
-            epoch: partition.epoch,
-            answer: answered(request, partition),
-            from,
-        },
-        other => panic!("nobody asked for {other:?}"),
+        other => exchange::answer_event(request, from, other.clone(), Batches::new(), PayloadId(1))
+            .expect("nobody asked for anything else"),
     }
 }
 
@@ -208,28 +156,13 @@ fn voter_set(voters: usize) -> VoterSet {
 /// Kafka's defaults, but for the fetch timeout: nobody is to be missed while a measurement stops the clock.
 fn config(place: usize) -> Config {
     Config {
-        local: key(place),
-        cluster_id: "MkU3OEVBNTcwNTJENDM2Qg".into(),
         listeners: endpoints(place),
-        default_listener: LISTENER.into(),
-        static_voters: VoterSet::default(),
         bootstrap_servers: vec![Endpoint {
             host: "bootstrap.local".into(),
             port: 9093,
         }],
-        can_become_voter: true,
-        kraft_versions: KRAFT_VERSIONS,
-        election_timeout: Duration::from_millis(1000),
         fetch_timeout: Duration::from_secs(3600),
-        election_backoff_max: Duration::from_millis(1000),
-        request_timeout: Duration::from_millis(2000),
-        retry_backoff: Duration::from_millis(20),
-        fetch_max_wait: Duration::from_millis(500),
-        fetch_max_bytes: 1 << 20,
-        fetch_snapshot_max_bytes: 1 << 20,
-        auto_join: false,
-        shutdown_timeout: Duration::from_secs(5),
-        seed: place as u64,
+        ..Config::new(key(place), "MkU3OEVBNTcwNTJENDM2Qg", place as u64)
     }
 }
 

@@ -26,6 +26,22 @@ pub struct SuccessorRank {
     pub successors: u32,
 }
 
+impl SuccessorRank {
+    /// The rank of `local` among `successors`. An entry without a directory stands for all of its id.
+    #[must_use]
+    pub fn of(local: &ReplicaKey, successors: &[ReplicaKey]) -> Self {
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let is_local = |key: &ReplicaKey| {
+            key.id == local.id && (key.directory_id.is_none() || key.directory_id == local.directory_id)
+        };
+        let position = successors.iter().position(is_local);
+        Self {
+            position: count(position.unwrap_or(successors.len())),
+            successors: count(successors.len()),
+        }
+    }
+}
+
 /// Whether a request speaks of the metadata partition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PartitionMatch {

@@ -39,7 +39,6 @@
 //!     Action, Config, DiskOp, Endpoint, Endpoints, Epoch, Event, Instant, LogEnd, LogOffsetMetadata, LogView, NodeId,
 //!     Recovered, Replica, ReplicaKey, RoleName, SnapshotId, SupportedVersions, Ticket, Time, VoterNode,
 //! };
-//! use std::time::Duration;
 //! use uuid::Uuid;
 //!
 //! /// A log of which only the ends are kept.
@@ -69,25 +68,9 @@
 //!     kraft_versions: SupportedVersions { min: 0, max: 0 },
 //! };
 //! let config = Config {
-//!     local: ReplicaKey::new(NodeId(1), Uuid::from_u128(7)),
-//!     cluster_id: "a-cluster".into(),
 //!     listeners,
-//!     default_listener: "CONTROLLER".into(),
 //!     static_voters: [voter].into_iter().collect(),
-//!     bootstrap_servers: vec![],
-//!     can_become_voter: true,
-//!     kraft_versions: SupportedVersions { min: 0, max: 1 },
-//!     election_timeout: Duration::from_millis(1000),
-//!     fetch_timeout: Duration::from_millis(2000),
-//!     election_backoff_max: Duration::from_millis(1000),
-//!     request_timeout: Duration::from_millis(2000),
-//!     retry_backoff: Duration::from_millis(20),
-//!     fetch_max_wait: Duration::from_millis(500),
-//!     fetch_max_bytes: 1 << 20,
-//!     fetch_snapshot_max_bytes: 1 << 20,
-//!     auto_join: false,
-//!     shutdown_timeout: Duration::from_secs(5),
-//!     seed: 1,
+//!     ..Config::new(ReplicaKey::new(NodeId(1), Uuid::from_u128(7)), "a-cluster", 1)
 //! };
 //!
 //! let mut log = Log { end: LogEnd { last_epoch: Epoch(0), last_offset: 0 }, flushed: 0 };
@@ -147,6 +130,7 @@ pub mod election_state;
 pub mod endpoints;
 pub mod error_code;
 pub mod event;
+pub mod exchange;
 pub mod handles;
 pub mod ids;
 pub mod log_view;

@@ -1,7 +1,7 @@
 //! Mistakes made on purpose, one at a time, which show that the checks find mistakes.
 //!
 //! They exist only where the compiler is given `--cfg kraft_mutations`, and only `cargo xtask mutations` does that. One
-//! build holds all of them: [`choose`] says which one is made.
+//! build holds all of them: `choose` says which one is made.
 
 /// Whether the named mistake is to be made. Without the cfg that is `false`, and nothing of it is left in the program.
 #[cfg(not(kraft_mutations))]
@@ -19,66 +19,20 @@ macro_rules! mutated {
 }
 
 #[cfg(kraft_mutations)]
-pub use chosen::{Mutation, choose};
-
-#[cfg(kraft_mutations)]
-mod chosen {
-    use core::sync::atomic::{AtomicUsize, Ordering};
-
-    /// The place in [`Mutation::ALL`] of the one that is made.
-    static CHOSEN: AtomicUsize = AtomicUsize::new(usize::MAX);
-
-    /// From now on the whole process makes this mistake, and no other.
-    pub fn choose(mutation: Option<Mutation>) {
-        let place = mutation.map_or(usize::MAX, |mutation| mutation as usize);
-        CHOSEN.store(place, Ordering::SeqCst);
-    }
-
-    macro_rules! mutations {
-        ($($name:ident: $what:literal,)*) => {
-            /// A mistake that can be made on purpose.
-            #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-            pub enum Mutation {
-                $(#[doc = $what] $name,)*
-            }
-
-            impl Mutation {
-                /// All of them.
-                pub const ALL: &[Self] = &[$(Self::$name,)*];
-
-                /// What goes wrong.
-                #[must_use]
-                pub fn what(self) -> &'static str {
-                    match self {
-                        $(Self::$name => $what,)*
-                    }
-                }
-            }
-        };
-    }
-
-    mutations! {
-        AppliesBeforeCommit: "what is in the log is applied, committed or not",
-        AnswersBeforeApplying: "a change is answered when it is committed, applied or not",
-        AnswersBeforeSync: "an answer to a peer does not wait for the disk",
-        SendsBeforeSync: "a request to a peer does not wait for the disk",
-        ForgetsWaiters: "of the changes that are joined in a batch only the first is answered",
-        ForgetsTheDeposed: "nobody is told that the leadership is lost",
-        CallsUnknownLost: "a change whose fate is not known is called lost",
-        AnswersTwice: "two changes that are committed together get the same place",
-        DropsCommits: "every second commit is overlooked",
-        ServesUncommitted: "observers are served what is not committed",
-        ReadsBeforeApplying: "a reader is not made to wait until everything is applied",
-        ReordersRecords: "records that are joined in a batch stand in another order than was told",
-        ReordersBatches: "fetched batches are appended the last one first",
-        SnapshotsPastApplied: "a snapshot is named after more than is applied",
-        LeadsBeforeApplying: "the state machine leads before it has applied what it has to know",
-    }
-
-    impl Mutation {
-        /// Whether this one is made.
-        pub(crate) fn is_chosen(self) -> bool {
-            CHOSEN.load(Ordering::Relaxed) == self as usize
-        }
-    }
+kraft_core::mutations! {
+    AppliesBeforeCommit: "what is in the log is applied, committed or not",
+    AnswersBeforeApplying: "a change is answered when it is committed, applied or not",
+    AnswersBeforeSync: "an answer to a peer does not wait for the disk",
+    SendsBeforeSync: "a request to a peer does not wait for the disk",
+    ForgetsWaiters: "of the changes that are joined in a batch only the first is answered",
+    ForgetsTheDeposed: "nobody is told that the leadership is lost",
+    CallsUnknownLost: "a change whose fate is not known is called lost",
+    AnswersTwice: "two changes that are committed together get the same place",
+    DropsCommits: "every second commit is overlooked",
+    ServesUncommitted: "observers are served what is not committed",
+    ReadsBeforeApplying: "a reader is not made to wait until everything is applied",
+    ReordersRecords: "records that are joined in a batch stand in another order than was told",
+    ReordersBatches: "fetched batches are appended the last one first",
+    SnapshotsPastApplied: "a snapshot is named after more than is applied",
+    LeadsBeforeApplying: "the state machine leads before it has applied what it has to know",
 }

@@ -4,7 +4,6 @@
 mod disk;
 mod edges;
 mod hostile;
-mod messages;
 mod quorum;
 mod settings;
 mod splitmix;

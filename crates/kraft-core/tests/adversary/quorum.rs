@@ -5,14 +5,14 @@ mod network;
 
 use crate::{
     disk::{Directory, Disk, Snapshot},
-    messages::{answer_event, request_event},
-    settings::{config, endpoint, key},
+    settings::{LISTENER, config, endpoint, key},
     splitmix::SplitMix,
 };
 use kraft_core::{
     Action, Answer, BatchInfo, Config, ControlRecord, DiskOp, Epoch, Event, FetchPlan, Instant, LogView,
     NodeId, PayloadId, PeerRequest, Replica, ReplyId, RequestFault, RequestId, RoleName, SnapshotId, Ticket,
     Time,
+    exchange::{answer_event, request_event},
 };
 use std::{collections::BTreeMap, time::Duration};
 

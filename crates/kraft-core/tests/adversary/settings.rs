@@ -1,7 +1,6 @@
 //! Who is who in these tests.
 
 use kraft_core::{Config, Endpoint, Endpoints, NodeId, ReplicaKey, SupportedVersions, VoterNode, VoterSet};
-use std::time::Duration;
 use uuid::Uuid;
 
 pub(crate) const LISTENER: &str = "CONTROLLER";
@@ -47,24 +46,10 @@ pub(crate) fn static_voters(ids: &[i32]) -> VoterSet {
 
 pub(crate) fn config(local: i32, voters: &[i32]) -> Config {
     Config {
-        local: key(local),
-        cluster_id: CLUSTER.into(),
         listeners: endpoints(local),
-        default_listener: LISTENER.into(),
         static_voters: static_voters(voters),
-        bootstrap_servers: Vec::new(),
-        can_become_voter: true,
-        kraft_versions: SupportedVersions { min: 0, max: 1 },
-        election_timeout: Duration::from_millis(1000),
-        fetch_timeout: Duration::from_millis(2000),
-        election_backoff_max: Duration::from_millis(1000),
-        request_timeout: Duration::from_millis(2000),
-        retry_backoff: Duration::from_millis(20),
-        fetch_max_wait: Duration::from_millis(500),
         fetch_max_bytes: 1024,
         fetch_snapshot_max_bytes: 64,
-        auto_join: false,
-        shutdown_timeout: Duration::from_secs(5),
-        seed: 1,
+        ..Config::new(key(local), CLUSTER, 1)
     }
 }

@@ -7,8 +7,8 @@ use super::{
     show,
 };
 use kraft_core::{
-    Endpoint, Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplicaKey, ReplyId,
-    RequestContext, SuccessorRank, SupportedVersions, Text, VoterChange, VoterNode,
+    Endpoint, Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplyId, RequestContext,
+    SuccessorRank, SupportedVersions, Text, VoterChange, VoterNode,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -182,20 +182,8 @@ fn end(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
         leader_id,
         leader_epoch: command.need("epoch", command.epoch("epoch")?)?,
         leader_endpoints: leader_endpoints(command, leader_id, false)?,
-        successor_rank: rank(&successors, &stage.config().local),
+        successor_rank: SuccessorRank::of(&stage.config().local, &successors),
     })
-}
-
-fn rank(successors: &[ReplicaKey], local: &ReplicaKey) -> SuccessorRank {
-    let is_local = |key: &ReplicaKey| {
-        key.id == local.id && (key.directory_id.is_none() || key.directory_id == local.directory_id)
-    };
-    let length = u32::try_from(successors.len()).expect("scenarios are short");
-    let position = successors.iter().position(is_local);
-    SuccessorRank {
-        position: position.map_or(length, |at| u32::try_from(at).expect("scenarios are short")),
-        successors: length,
-    }
 }
 
 fn fetch(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {

@@ -5,7 +5,7 @@ use crate::scenario::names;
 use kraft_core::{Config, Endpoints, NodeId, ReplicaKey, SnapshotId, SupportedVersions, VoterNode, VoterSet};
 use kraft_fs::{FileSystem as _, MemFs};
 use kraft_snapshot::{SnapshotHeader, SnapshotWriteError, SnapshotWriter};
-use std::{path::Path, time::Duration};
+use std::path::Path;
 
 pub(super) fn voter(id: NodeId, dynamic: bool) -> VoterNode {
     VoterNode {
@@ -24,10 +24,7 @@ pub(super) fn voter(id: NodeId, dynamic: bool) -> VoterNode {
 
 pub(super) fn config(id: NodeId, voters: &VoterSet, dynamic: bool, auto_join: bool, seed: u64) -> Config {
     Config {
-        local: names::own_key(id),
-        cluster_id: "simulated".into(),
         listeners: Endpoints::single(LISTENER, names::endpoint(id)),
-        default_listener: LISTENER.into(),
         static_voters: if dynamic {
             VoterSet::default()
         } else {
@@ -38,19 +35,11 @@ pub(super) fn config(id: NodeId, voters: &VoterSet, dynamic: bool, auto_join: bo
         } else {
             Vec::new()
         },
-        can_become_voter: true,
-        kraft_versions: SupportedVersions { min: 0, max: 1 },
-        election_timeout: Duration::from_millis(1000),
-        fetch_timeout: Duration::from_millis(2000),
-        election_backoff_max: Duration::from_millis(1000),
         request_timeout: REQUEST_TIMEOUT,
-        retry_backoff: Duration::from_millis(20),
-        fetch_max_wait: Duration::from_millis(500),
         fetch_max_bytes: 4096,
         fetch_snapshot_max_bytes: 4096,
         auto_join,
-        shutdown_timeout: Duration::from_secs(5),
-        seed,
+        ..Config::new(names::own_key(id), "simulated", seed)
     }
 }
 

@@ -158,15 +158,7 @@ fn successor_rank(partition: &m::EndQuorumEpochRequestPartition, local: &Replica
             .map(|c| ReplicaKey::new(NodeId(c.candidate_id), c.candidate_directory_id))
             .collect()
     };
-    let successors = u32::try_from(candidates.len()).unwrap_or(u32::MAX);
-    let position = candidates.iter().position(|candidate| {
-        candidate.id == local.id
-            && (candidate.directory_id.is_none() || candidate.directory_id == local.directory_id)
-    });
-    SuccessorRank {
-        position: position.map_or(successors, |at| u32::try_from(at).unwrap_or(u32::MAX)),
-        successors,
-    }
+    SuccessorRank::of(local, &candidates)
 }
 
 fn fetch(topic: &Topic, request: m::FetchRequest, origin: &Origin<'_>) -> Event {

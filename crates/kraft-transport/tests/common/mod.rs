@@ -159,11 +159,9 @@ pub(crate) fn config(node: i32, ports: &[(i32, u16)]) -> Config {
         .iter()
         .find(|(id, _)| *id == node)
         .map_or(0, |(_, port)| *port);
+    let local = ReplicaKey::new(NodeId(node), Uuid::from_u128(1000 + node as u128));
     Config {
-        local: ReplicaKey::new(NodeId(node), Uuid::from_u128(1000 + node as u128)),
-        cluster_id: "AAAAAAAAAAAAAAAAAAAAAA".into(),
         listeners: Endpoints::single("CONTROLLER", endpoint(own)),
-        default_listener: "CONTROLLER".into(),
         static_voters: ports
             .iter()
             .map(|(id, port)| VoterNode {
@@ -172,19 +170,10 @@ pub(crate) fn config(node: i32, ports: &[(i32, u16)]) -> Config {
                 kraft_versions: SupportedVersions { min: 0, max: 0 },
             })
             .collect::<VoterSet>(),
-        bootstrap_servers: Vec::new(),
-        can_become_voter: true,
-        kraft_versions: SupportedVersions { min: 0, max: 1 },
         election_timeout: Duration::from_millis(300),
         fetch_timeout: Duration::from_millis(600),
         election_backoff_max: Duration::from_millis(300),
         request_timeout: Duration::from_millis(1000),
-        retry_backoff: Duration::from_millis(20),
-        fetch_max_wait: Duration::from_millis(500),
-        fetch_max_bytes: 1024 * 1024,
-        fetch_snapshot_max_bytes: 1024 * 1024,
-        auto_join: false,
-        shutdown_timeout: Duration::from_secs(5),
-        seed: 7 + node as u64,
+        ..Config::new(local, "AAAAAAAAAAAAAAAAAAAAAA", 7 + node as u64)
     }
 }

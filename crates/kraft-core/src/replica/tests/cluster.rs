@@ -1,21 +1,18 @@
 //! Several replicas, a network that loses and reorders, disks that forget what was not flushed.
 
-mod exchange;
 mod network;
 
-use super::harness::{TestLog, config, endpoints, key};
+use super::harness::{LISTENER, TestLog, config, endpoints, key};
 use crate::{
     action::{Action, DiskOp, ProposalOutcome},
-    answer::{Answer, FetchPlan, PartitionAnswer},
+    answer::{Answer, FetchPlan},
     config::{Config, Recovered},
     control::{BatchInfo, ControlRecord},
     error_code::ErrorCode,
-    event::{
-        AnswerContext, Event, FetchedRecords, PartitionMatch, RequestContext, RequestFault, SuccessorRank,
-    },
+    event::{Event, RequestFault},
     handles::{PayloadId, ReplyId, RequestId, Ticket},
-    ids::{Epoch, NodeId, ReplicaKey},
-    offsets::{LogOffsetMetadata, SnapshotId},
+    ids::{Epoch, NodeId},
+    offsets::SnapshotId,
     peer_request::PeerRequest,
     reconfig::VoterChange,
     replica::Replica,

@@ -21,7 +21,7 @@ use alloc::{vec, vec::Vec};
 use core::time::Duration;
 use uuid::Uuid;
 
-const LISTENER: &str = "CONTROLLER";
+pub(super) const LISTENER: &str = "CONTROLLER";
 const CLUSTER: &str = "cluster";
 
 /// What storage holds, flushed or not.
@@ -184,10 +184,7 @@ pub(super) fn endpoints(id: i32) -> Endpoints {
 
 pub(super) fn config(voters: &[i32]) -> Config {
     Config {
-        local: key(1),
-        cluster_id: CLUSTER.into(),
         listeners: endpoints(1),
-        default_listener: LISTENER.into(),
         static_voters: voters
             .iter()
             .map(|id| VoterNode {
@@ -196,20 +193,9 @@ pub(super) fn config(voters: &[i32]) -> Config {
                 kraft_versions: SupportedVersions { min: 0, max: 0 },
             })
             .collect(),
-        bootstrap_servers: Vec::new(),
-        can_become_voter: true,
-        kraft_versions: SupportedVersions { min: 0, max: 1 },
-        election_timeout: Duration::from_millis(1000),
-        fetch_timeout: Duration::from_millis(2000),
-        election_backoff_max: Duration::from_millis(1000),
-        request_timeout: Duration::from_millis(2000),
-        retry_backoff: Duration::from_millis(20),
-        fetch_max_wait: Duration::from_millis(500),
         fetch_max_bytes: 1024,
         fetch_snapshot_max_bytes: 1024,
-        auto_join: false,
-        shutdown_timeout: Duration::from_secs(5),
-        seed: 1,
+        ..Config::new(key(1), CLUSTER, 1)
     }
 }
 

@@ -91,7 +91,8 @@ impl Quorum {
                 self.next_reply += 1;
                 let from = key(i32::try_from(asker.member).expect("small"));
                 self.members[to].askers.insert(reply, asker);
-                self.step(to, request_event(reply, from, local, body));
+                let event = request_event(reply, LISTENER.into(), from, &local, body);
+                self.step(to, event.expect("nobody here changes the voters"));
             }
             Message::Answer {
                 from,
@@ -101,7 +102,8 @@ impl Quorum {
             } => {
                 if self.members[to].incarnation == asker.incarnation {
                     let from = key(i32::try_from(from).expect("small"));
-                    self.step(to, answer_event(asker.request, from, answer, batches));
+                    let event = answer_event(asker.request, from, answer, batches.into(), PayloadId(0));
+                    self.step(to, event.expect("nobody here changes the voters"));
                 }
             }
             Message::Lost { asker } => {

@@ -1,9 +1,7 @@
 //! What leaves a member, and how it arrives.
 
-use super::{
-    exchange::{answer_event, request_event},
-    *,
-};
+use super::*;
+use crate::exchange::{answer_event, request_event};
 
 impl Cluster {
     /// Lets go of what has become durable.
@@ -97,8 +95,9 @@ impl Cluster {
                 self.members[to]
                     .replies
                     .insert(reply, (from, incarnation, request));
-                let event = request_event(reply, key(self.members[from].id), body, self.members[to].id);
-                self.step(to, event);
+                let (from, local) = (key(self.members[from].id), key(self.members[to].id));
+                let event = request_event(reply, LISTENER.into(), from, &local, body);
+                self.step(to, event.expect("the network answers what is no event"));
             }
             Message::Answer {
                 from,
@@ -110,7 +109,17 @@ impl Cluster {
                 if self.members[to].incarnation != incarnation {
                     return;
                 }
-                let event = answer_event(request, key(self.members[from].id), answer, batches);
+                let from = key(self.members[from].id);
+                let event = match answer {
+                    // Of those that ask for a change here only additions come as requests.
+                    Answer::VoterChange(outcome) => Event::ReceiveAddRaftVoterResponse {
+                        request,
+                        from,
+                        error: outcome.map_or_else(|refusal| refusal.error, |_| ErrorCode::None),
+                    },
+                    answer => answer_event(request, from, answer, batches.into(), PayloadId(0))
+                        .expect("nobody asks for anything else"),
+                };
                 self.step(to, event);
             }
             Message::Features {

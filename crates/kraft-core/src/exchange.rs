@@ -1,20 +1,36 @@
-//! What one replica sends as what another one gets.
+//! What one replica sends as the event that it is for another one, where no wire lies between them.
+//!
+//! For quorums inside one process: tests, model checks, benchmarks. Loss, delay and order are the caller's, and so are the
+//! questions that an engine answers without its replica (ApiVersions).
 
-use crate::settings::LISTENER;
-use kraft_core::{
-    Answer, AnswerContext, BatchInfo, Endpoints, ErrorCode, Event, FetchPlan, FetchedRecords, NodeId,
-    PartitionAnswer, PartitionMatch, PayloadId, PeerRequest, ReplicaKey, ReplyId, RequestContext, RequestId,
-    SuccessorRank,
+use crate::{
+    answer::{Answer, FetchPlan, PartitionAnswer},
+    control::Batches,
+    endpoints::Endpoints,
+    error_code::ErrorCode,
+    event::{AnswerContext, Event, FetchedRecords, PartitionMatch, RequestContext, SuccessorRank},
+    handles::{PayloadId, ReplyId, RequestId},
+    ids::{NodeId, ReplicaKey},
+    offsets::SnapshotId,
+    peer_request::PeerRequest,
+    text::Text,
 };
 
-/// A request as its receiver gets it.
-pub(crate) fn request_event(reply: ReplyId, from: ReplicaKey, local: ReplicaKey, body: PeerRequest) -> Event {
+/// The request `body` of `from` as the replica `to` gets it on `listener`; `None` for ApiVersions, which is no event.
+#[must_use]
+pub fn request_event(
+    reply: ReplyId,
+    listener: Text,
+    from: ReplicaKey,
+    to: &ReplicaKey,
+    body: PeerRequest,
+) -> Option<Event> {
     let context = RequestContext {
         reply,
-        listener: LISTENER.into(),
+        listener,
         partition: PartitionMatch::Metadata,
     };
-    match body {
+    let event = match body {
         PeerRequest::Vote {
             cluster_id,
             voter,
@@ -60,7 +76,7 @@ pub(crate) fn request_event(reply: ReplyId, from: ReplicaKey, local: ReplicaKey,
             leader_id: leader,
             leader_epoch: epoch,
             leader_endpoints: Endpoints::empty(),
-            successor_rank: rank(&preferred_successors, local.id),
+            successor_rank: SuccessorRank::of(to, &preferred_successors),
         },
         PeerRequest::Fetch {
             cluster_id,
@@ -97,9 +113,6 @@ pub(crate) fn request_event(reply: ReplyId, from: ReplicaKey, local: ReplicaKey,
             position,
             max_bytes,
         },
-        PeerRequest::ApiVersions | PeerRequest::AddRaftVoter { .. } | PeerRequest::RemoveRaftVoter { .. } => {
-            panic!("nobody here changes the voters")
-        }
         PeerRequest::UpdateRaftVoter {
             cluster_id,
             epoch,
@@ -114,63 +127,76 @@ pub(crate) fn request_event(reply: ReplyId, from: ReplicaKey, local: ReplicaKey,
             endpoints,
             kraft_versions,
         },
-    }
+        PeerRequest::AddRaftVoter {
+            cluster_id,
+            timeout_ms: _,
+            voter,
+            endpoints,
+            ack_when_committed,
+        } => Event::ReceiveAddRaftVoter {
+            context,
+            cluster_id: Some(cluster_id),
+            voter,
+            endpoints,
+            ack_when_committed,
+        },
+        PeerRequest::RemoveRaftVoter { cluster_id, voter } => Event::ReceiveRemoveRaftVoter {
+            context,
+            cluster_id: Some(cluster_id),
+            voter,
+        },
+        PeerRequest::ApiVersions => return None,
+    };
+    Some(event)
 }
 
-fn rank(successors: &[ReplicaKey], local: NodeId) -> SuccessorRank {
-    let place = successors.iter().position(|successor| successor.id == local);
-    let count = |count: usize| u32::try_from(count).expect("a handful");
-    SuccessorRank {
-        position: count(place.unwrap_or(successors.len())),
-        successors: count(successors.len()),
-    }
-}
-
-fn context(request: RequestId, partition: &PartitionAnswer) -> AnswerContext {
-    AnswerContext {
+/// The answer of `from` as the replica gets it that asked; `None` where the answer does not say by itself what it answers
+/// (changes of the voter set, refusals of whole requests), or no replica asks.
+///
+/// `batches` are what the plan of a Fetch answer reads. They, or the piece of a snapshot, lie at `payload`.
+#[must_use]
+pub fn answer_event(
+    request: RequestId,
+    from: ReplicaKey,
+    answer: Answer,
+    batches: Batches,
+    payload: PayloadId,
+) -> Option<Event> {
+    let context = |partition: PartitionAnswer| AnswerContext {
         request,
         top_level: ErrorCode::None,
         partition: PartitionMatch::Metadata,
         error: partition.error,
         leader: partition.leader,
-        leader_endpoint: partition.endpoint.clone(),
-    }
-}
-
-/// An answer as the sender of the request gets it. `batches` is what the plan of a Fetch answer reads.
-pub(crate) fn answer_event(
-    request: RequestId,
-    from: ReplicaKey,
-    answer: Answer,
-    batches: Vec<BatchInfo>,
-) -> Event {
-    match answer {
+        leader_endpoint: partition.endpoint,
+    };
+    let event = match answer {
         Answer::Vote { partition, granted } => Event::ReceiveVoteResponse {
-            answer: context(request, &partition),
-            from,
             epoch: partition.epoch,
+            answer: context(partition),
+            from,
             vote_granted: granted,
         },
         Answer::BeginQuorumEpoch(partition) => Event::ReceiveBeginQuorumEpochResponse {
-            answer: context(request, &partition),
-            from,
             epoch: partition.epoch,
+            answer: context(partition),
+            from,
         },
         Answer::EndQuorumEpoch(partition) => Event::ReceiveEndQuorumEpochResponse {
-            answer: context(request, &partition),
-            from,
             epoch: partition.epoch,
+            answer: context(partition),
+            from,
         },
         Answer::UpdateRaftVoter(partition) => Event::ReceiveUpdateRaftVoterResponse {
-            answer: context(request, &partition),
-            from,
             leader_epoch: partition.epoch,
+            answer: context(partition),
+            from,
         },
         Answer::Fetch {
             partition,
             high_watermark,
+            log_start: _,
             plan,
-            ..
         } => {
             let (diverging, snapshot) = match plan {
                 FetchPlan::Diverging(at) => (Some(at), None),
@@ -180,15 +206,13 @@ pub(crate) fn answer_event(
             let records = if batches.is_empty() {
                 FetchedRecords::Empty
             } else {
-                let payload = PayloadId(0);
-                let batches = batches.into();
                 FetchedRecords::Batches { batches, payload }
             };
             Event::ReceiveFetchResponse {
-                answer: context(request, &partition),
-                from,
-                leader_id: partition.leader.unwrap_or(NodeId::NONE),
                 leader_epoch: partition.epoch,
+                leader_id: partition.leader.unwrap_or(NodeId::NONE),
+                answer: context(partition),
+                from,
                 high_watermark,
                 diverging,
                 snapshot,
@@ -197,23 +221,26 @@ pub(crate) fn answer_event(
         }
         Answer::FetchSnapshot { partition, window } => {
             let bytes = window.map_or(0, |window| {
-                let rest = u32::try_from(window.size - window.position).expect("small");
-                rest.min(u32::try_from(window.max_bytes).expect("checked by the leader"))
+                let most = u32::try_from(window.max_bytes).unwrap_or(0);
+                let rest = window.size.saturating_sub(window.position);
+                u32::try_from(rest).map_or(most, |rest| rest.min(most))
             });
-            let signed = |number: u64| i64::try_from(number).expect("small");
+            let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
             Event::ReceiveFetchSnapshotResponse {
-                answer: context(request, &partition),
-                from,
                 leader_epoch: partition.epoch,
-                snapshot: window.map_or(kraft_core::SnapshotId::BOOTSTRAP, |window| window.snapshot),
+                answer: context(partition),
+                from,
+                snapshot: window.map_or(SnapshotId::BOOTSTRAP, |window| window.snapshot),
                 size: window.map_or(0, |window| signed(window.size)),
                 position: window.map_or(0, |window| signed(window.position)),
                 bytes,
-                payload: PayloadId(0),
+                payload,
             }
         }
-        Answer::VoterChange(_) | Answer::UpgradeKRaftVersion(_) => panic!("nobody here changes the voters"),
-        Answer::TopLevel(error) => panic!("nobody here sends what is answered with {error:?}"),
-        Answer::DescribeQuorum(_) => panic!("nobody asks for a description"),
-    }
+        Answer::TopLevel(_)
+        | Answer::VoterChange(_)
+        | Answer::DescribeQuorum(_)
+        | Answer::UpgradeKRaftVersion(_) => return None,
+    };
+    Some(event)
 }
