@@ -225,12 +225,12 @@ fn contiguous<F: FileSystem>(
 }
 
 /// The newest snapshot that is whole, and those above it that are not, the newest first.
-struct LatestSnapshot {
-    snapshot: Option<(SnapshotId, Vec<ControlRecord>)>,
-    damaged: Vec<(SnapshotId, SnapshotReadError)>,
+pub(crate) struct LatestSnapshot {
+    pub(crate) snapshot: Option<(SnapshotId, Vec<ControlRecord>)>,
+    pub(crate) damaged: Vec<(SnapshotId, SnapshotReadError)>,
 }
 
-fn latest_snapshot<F: FileSystem>(
+pub(crate) fn latest_snapshot<F: FileSystem>(
     fs: &F,
     dir: &Path,
     contents: &Contents,

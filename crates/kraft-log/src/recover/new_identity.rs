@@ -55,13 +55,7 @@ pub(super) fn plan<F: FileSystem>(
         notes.push(swap_voter(directory));
     }
     if matches!(lost, LostElection::Malformed) {
-        let from = directory.quorum_state();
-        let to = directory.kept(&from);
-        steps.push(Step::KeepCopy {
-            from,
-            position: 0,
-            to,
-        });
+        steps.push(directory.keep_copy(directory.quorum_state()));
     }
     steps.push(Step::StoreElection {
         election: ElectionState {

@@ -22,12 +22,7 @@ pub(super) fn plan<F: FileSystem>(
     directory: &Directory,
     inputs: &RecoverInputs,
 ) -> Result<RecoverPlan, RecoverError> {
-    let election = directory
-        .election
-        .as_ref()
-        .map_err(|_| RecoverError::ElectionLost {
-            path: directory.quorum_state(),
-        })?;
+    let election = directory.known_election()?;
     if directory.contents.segments.is_empty() && directory.contents.snapshots.iter().next().is_none() {
         return Err(RecoverError::NothingToRefetch);
     }
@@ -40,13 +35,7 @@ pub(super) fn plan<F: FileSystem>(
     let mut notes = Vec::new();
     if election.kraft_version.max(kraft_version(&survey)) >= 1 {
         steps.extend(new_directory_id(directory, inputs));
-        let from = directory.quorum_state();
-        let to = directory.kept(&from);
-        steps.push(Step::KeepCopy {
-            from,
-            position: 0,
-            to,
-        });
+        steps.push(directory.keep_copy(directory.quorum_state()));
         steps.push(Step::StoreElection {
             election: ElectionState {
                 leader: None,
@@ -81,18 +70,12 @@ pub(super) fn plan<F: FileSystem>(
 
 /// The steps that make the node somebody else. They come first: whoever loses its log must not vote by its old name.
 pub(super) fn new_directory_id(directory: &Directory, inputs: &RecoverInputs) -> [Step; 2] {
-    let from = directory.path.join(FILE_NAME);
-    let to = directory.kept(&from);
     let properties = MetaProperties {
         directory_id: Some(inputs.new_directory_id),
         ..directory.properties.clone()
     };
     [
-        Step::KeepCopy {
-            from,
-            position: 0,
-            to,
-        },
+        directory.keep_copy(directory.path.join(FILE_NAME)),
         Step::StoreProperties {
             dir: directory.path.clone(),
             properties,

@@ -28,12 +28,7 @@ pub(super) fn plan<F: FileSystem>(
     directory: &Directory,
     inputs: &RecoverInputs,
 ) -> Result<RecoverPlan, RecoverError> {
-    let election = directory
-        .election
-        .as_ref()
-        .map_err(|_| RecoverError::ElectionLost {
-            path: directory.quorum_state(),
-        })?;
+    let election = directory.known_election()?;
     let contents = Contents {
         election: Some(election.clone()),
         ..directory.contents.clone()
@@ -61,12 +56,10 @@ pub(super) fn plan<F: FileSystem>(
         .filter(|id| *id != directory.local.id)
         .map(|id| id.to_string())
         .collect();
-    let from = directory.quorum_state();
-    let to = directory.kept(&from);
     Ok(RecoverPlan {
         partition: directory.partition.clone(),
         steps: vec![
-            Step::KeepCopy { from, position: 0, to },
+            directory.keep_copy(directory.quorum_state()),
             Step::AppendVoters {
                 voters: alone,
                 epoch,

@@ -3,12 +3,13 @@
 use super::{
     behind::{Behind, batches_behind},
     error::RecoverError,
+    step::Step,
 };
 use crate::{
     METADATA_PARTITION_DIR,
     directory::{Contents, look_beside_election},
     epoch_checks::EpochChecks,
-    examine::epoch_before,
+    examine::{epoch_before, latest_snapshot},
     examined_segment::{ExaminedSegment, scan_one},
     meta_properties::{self, MetaProperties},
     names::log_file,
@@ -18,7 +19,6 @@ use crate::{
 };
 use kraft_core::{ControlRecord, ElectionState, NodeId, ReplicaKey, SnapshotId};
 use kraft_fs::FileSystem;
-use kraft_snapshot::{SnapshotReadError, SnapshotReader};
 use kraft_wire::uuid_text::METADATA_TOPIC_ID;
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -90,6 +90,23 @@ impl Directory {
         name.push(&self.kept);
         path.with_file_name(name)
     }
+
+    /// The step that keeps a copy of a whole file.
+    pub(super) fn keep_copy(&self, from: PathBuf) -> Step {
+        let to = self.kept(&from);
+        Step::KeepCopy {
+            from,
+            position: 0,
+            to,
+        }
+    }
+
+    /// The election state, without which a log can neither be fetched again nor go on alone.
+    pub(super) fn known_election(&self) -> Result<&ElectionState, RecoverError> {
+        self.election.as_ref().map_err(|_| RecoverError::ElectionLost {
+            path: self.quorum_state(),
+        })
+    }
 }
 
 /// One suffix for all that one recovery keeps; no file has it yet. Neither we nor Kafka read such files.
@@ -152,40 +169,17 @@ impl<F: FileSystem> Survey<F> {
             segments.push(segment);
             behind.push(found);
         }
-        let mut survey = Self {
+        let latest = latest_snapshot(fs, dir, &directory.contents)?;
+        Ok(Self {
             segments,
             behind,
-            snapshot: None,
-            damaged: Vec::new(),
-        };
-        for (id, _) in directory.contents.snapshots.iter().rev() {
-            match whole(fs, dir, id) {
-                Ok(Some(records)) => {
-                    survey.snapshot = Some((id, records));
-                    break;
-                }
-                Ok(None) => {}
-                Err(SnapshotReadError::Damaged { .. }) => survey.damaged.push(id),
-                Err(error) => return Err(crate::OpenError::from(error).into()),
-            }
-        }
-        Ok(survey)
+            snapshot: latest.snapshot,
+            damaged: latest.damaged.into_iter().map(|(id, _)| id).collect(),
+        })
     }
 
     /// Where the newest whole snapshot ends.
     pub(super) fn covered(&self) -> i64 {
         self.snapshot.as_ref().map_or(0, |(id, _)| id.end_offset)
     }
-}
-
-fn whole<F: FileSystem>(
-    fs: &F,
-    dir: &Path,
-    id: SnapshotId,
-) -> Result<Option<Vec<ControlRecord>>, SnapshotReadError> {
-    let Some(mut reader) = SnapshotReader::open(fs, dir, id)? else {
-        return Ok(None);
-    };
-    reader.verify_rest()?;
-    Ok(Some(reader.header().control_records()))
 }
