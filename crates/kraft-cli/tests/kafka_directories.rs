@@ -4,29 +4,22 @@
 // A failing unwrap is how a test fails, in its helpers too.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use kraft_cli::local::contents_of;
+
+use common::Process;
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 
 /// Recorded from Apache Kafka 4.4.0; their README says how.
 const DIRECTORIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kraft-log/tests/vectors/dirs");
-
-/// A process that does not outlive the test, however the test ends.
-struct Node(Child);
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        // Both fail only where the process has ended.
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
 
 #[derive(Clone, Copy)]
 enum Voters {
@@ -155,7 +148,7 @@ fn configure(data: &Path, voters: Voters) -> std::path::PathBuf {
     config
 }
 
-fn start(config: &Path, name: &str) -> (Node, u16) {
+fn start(config: &Path, name: &str) -> (Process, u16) {
     let mut command = Command::new(KRAFT);
     command
         .arg("run")
@@ -164,7 +157,7 @@ fn start(config: &Path, name: &str) -> (Node, u16) {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    let mut node = Node(command.spawn().unwrap());
+    let mut node = Process(command.spawn().unwrap());
     let mut line = String::new();
     BufReader::new(node.0.stdout.take().unwrap())
         .read_line(&mut line)
@@ -194,7 +187,7 @@ fn describe(port: u16, name: &str) -> serde_json::Value {
     }
 }
 
-fn stop(node: &mut Node, name: &str) {
+fn stop(node: &mut Process, name: &str) {
     let status = Command::new("kill")
         .args(["-TERM", &node.0.id().to_string()])
         .status()

@@ -3,27 +3,20 @@
 // A failing unwrap is how a test fails, in its helpers too.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use kraft_wire::{ApiKey, Message, message as m};
 
+use common::Process;
+
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 const CLUSTER_ID: &str = "6PMpHYL9QkeyXRj9Nrp4KA";
-
-/// A process that does not outlive the test, however the test ends.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Both fail only where the process has ended.
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
 
 /// A Vote of a stranger in a newer epoch, which has to be stored before it is answered.
 fn vote() -> Vec<u8> {

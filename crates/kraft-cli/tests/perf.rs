@@ -3,13 +3,17 @@
 // A failing unwrap is how a test fails, in its helpers too.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+
+use common::Process;
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 const LIMIT: Duration = Duration::from_secs(60);
@@ -25,7 +29,7 @@ fn three_nodes_commit_their_load_and_say_how_fast() {
             break found;
         }
         for node in &mut nodes {
-            assert_eq!(node.child.try_wait().unwrap(), None, "{}", node.log());
+            assert_eq!(node.process.0.try_wait().unwrap(), None, "{}", node.log());
         }
         assert!(Instant::now() < deadline, "{}", nodes[0].log());
         std::thread::sleep(Duration::from_millis(20));
@@ -106,7 +110,7 @@ fn a_file_without_voters_and_an_id_that_is_none_are_refused() {
 struct Node {
     id: i32,
     folder: PathBuf,
-    child: Child,
+    process: Process,
 }
 
 fn start_three(folder: &Path, arguments: &[&str]) -> Vec<Node> {
@@ -143,8 +147,8 @@ fn start_three(folder: &Path, arguments: &[&str]) -> Vec<Node> {
         command.args(arguments).stdin(Stdio::null());
         command.stdout(File::create(folder.join("stdout")).unwrap());
         command.stderr(File::create(folder.join("stderr")).unwrap());
-        let child = command.spawn().unwrap();
-        Node { id, folder, child }
+        let process = Process(command.spawn().unwrap());
+        Node { id, folder, process }
     };
     (1..).zip(&ports).map(start).collect()
 }
@@ -164,26 +168,18 @@ impl Node {
     }
 
     fn terminate(&self) {
-        let pid = Pid::from_raw(self.child.id() as i32).unwrap();
+        let pid = Pid::from_raw(self.process.0.id() as i32).unwrap();
         kill_process(pid, Signal::TERM).unwrap();
     }
 
     fn wait_for_end(&mut self) -> ExitStatus {
         let deadline = Instant::now() + LIMIT;
         loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
+            if let Some(status) = self.process.0.try_wait().unwrap() {
                 return status;
             }
             assert!(Instant::now() < deadline, "{}", self.log());
             std::thread::sleep(Duration::from_millis(20));
         }
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        // Fails only when the process has ended.
-        self.child.kill().ok();
-        self.child.wait().ok();
     }
 }

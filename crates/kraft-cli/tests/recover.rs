@@ -3,15 +3,19 @@
 // A failing unwrap is how a test fails, in its helpers too.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use kraft_cli::local::{LocalQuorum, contents_of};
+
+use common::Process;
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 const LIMIT: Duration = Duration::from_secs(40);
@@ -19,17 +23,6 @@ const LOG: &str = "__cluster_metadata-0/00000000000000000000.log";
 
 /// Recorded from Apache Kafka 4.4.0; their README says how.
 const DIRECTORIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kraft-log/tests/vectors/dirs");
-
-/// A process that does not outlive the test, however the test ends.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Both fail only where the process has ended.
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
 
 /// A directory that Kafka wrote, and a configuration for it beside it.
 struct Node {

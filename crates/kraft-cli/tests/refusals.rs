@@ -3,6 +3,8 @@
 // A failing unwrap is how a test fails, in its helpers too.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -10,18 +12,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use common::Process;
+
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
-
-/// A process that does not outlive the test, however the test ends.
-struct Process(Child);
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        // Both fail only where the process has ended.
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
 
 /// A formatted node in a folder of its own.
 struct Node {

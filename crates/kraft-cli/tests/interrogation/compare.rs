@@ -6,7 +6,7 @@ use bytes::Bytes;
 use kraft_wire::frame::{decode_request_header, decode_response_header};
 use kraft_wire::{ApiKey, ErrorCode, Message, batch::Batches, message as m};
 
-use crate::node::Outcome;
+use crate::node::{Node, Outcome};
 use crate::ports::Ports;
 use crate::quorum::Quorum;
 use crate::row::{Row, read_slice};
@@ -23,7 +23,18 @@ pub(crate) struct Context<'a> {
     pub(crate) newest: i64,
 }
 
-impl Context<'_> {
+impl<'a> Context<'a> {
+    /// For a node that is not one of a recorded quorum.
+    pub(crate) fn of(node: &Node, ports: &'a Ports) -> Self {
+        Self {
+            apis: node.versions(0).api_keys.iter().map(|api| api.api_key).collect(),
+            ports,
+            quorum: None,
+            moving: false,
+            newest: 0,
+        }
+    }
+
     pub(crate) fn compare(&self, row: &Row, found: &Outcome) -> Result<(), String> {
         let answers = match (row.text("outcome"), found) {
             ("closed", Outcome::Closed) | ("timeout", Outcome::Silent) => return Ok(()),

@@ -223,13 +223,7 @@ fn resident_bytes(process_id: u32) -> u64 {
 fn compare(row: &Row, node: &Node) -> Result<(), String> {
     // Some answers name the port of the single voter.
     let ports = Ports::free(&[]).with(41617, node.address.port());
-    let context = Context {
-        apis: node.versions(0).api_keys.iter().map(|api| api.api_key).collect(),
-        ports: &ports,
-        quorum: None,
-        moving: false,
-        newest: 0,
-    };
+    let context = Context::of(node, &ports);
     let found = node.ask(&row.sent(), 1, LIMIT);
     let result = context.compare(row, &found);
     let here = match &found {

@@ -76,13 +76,7 @@ pub(crate) fn format(folder: &Path, settings: &str, how: &[&str]) {
 
 fn interrogate(file: &str, node: &Node) -> Report {
     let ports = Ports::free(&[]);
-    let context = Context {
-        apis: node.versions(0).api_keys.iter().map(|api| api.api_key).collect(),
-        ports: &ports,
-        quorum: None,
-        moving: false,
-        newest: 0,
-    };
+    let context = Context::of(node, &ports);
     let mut report = Report::default();
     for row in rows(file) {
         report.add(row.id(), ask(&context, node, &row));

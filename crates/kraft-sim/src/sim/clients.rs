@@ -103,43 +103,21 @@ impl Clients {
     /// What has been told since the last look, when everything below `applied` is in the image; `ended` when the node takes the
     /// others' answers with it.
     pub(super) fn told(&mut self, node: NodeId, applied: i64, ended: bool, facts: &mut Vec<Fact>) {
-        let mut forgotten = |op: OpId| {
-            if !ended {
-                facts.push(Fact::Forgotten { op, node });
+        let forgotten = |op: OpId| (!ended).then_some(Fact::Forgotten { op, node });
+        hear(&mut self.operators, facts, |op, answer| match answer {
+            None => forgotten(op),
+            Some(_) => None,
+        });
+        hear(&mut self.upgraders, facts, |op, answer| match answer {
+            None => forgotten(op),
+            Some(_) => None,
+        });
+        hear(&mut self.newest_readers, facts, |op, answer| match answer {
+            None => forgotten(op),
+            Some(read) => {
+                let end = read.is_ok().then_some(applied);
+                Some(Fact::ReadDone { op, node, end })
             }
-        };
-        self.operators
-            .retain_mut(|(op, outcome)| match outcome.try_recv() {
-                Err(TryRecvError::Empty) => true,
-                Err(TryRecvError::Closed) => {
-                    forgotten(*op);
-                    false
-                }
-                Ok(_) => false,
-            });
-        self.upgraders
-            .retain_mut(|(op, outcome)| match outcome.try_recv() {
-                Err(TryRecvError::Empty) => true,
-                Err(TryRecvError::Closed) => {
-                    forgotten(*op);
-                    false
-                }
-                Ok(_) => false,
-            });
-        self.newest_readers.retain_mut(|(op, outcome)| {
-            let end = match outcome.try_recv() {
-                Err(TryRecvError::Empty) => return true,
-                Err(TryRecvError::Closed) => {
-                    if !ended {
-                        facts.push(Fact::Forgotten { op: *op, node });
-                    }
-                    return false;
-                }
-                Ok(Ok(())) => Some(applied),
-                Ok(Err(_)) => None,
-            };
-            facts.push(Fact::ReadDone { op: *op, node, end });
-            false
         });
         self.readers.retain_mut(|reader| match reader.try_recv() {
             Err(TryRecvError::Empty) => true,
@@ -173,6 +151,23 @@ impl Clients {
             false
         });
     }
+}
+
+/// Lets go of those who have their answer, or will never have one, and notes what follows from it.
+fn hear<T>(
+    waiting: &mut Vec<(OpId, oneshot::Receiver<T>)>,
+    facts: &mut Vec<Fact>,
+    fact: impl Fn(OpId, Option<T>) -> Option<Fact>,
+) {
+    waiting.retain_mut(|(op, answer)| {
+        let answer = match answer.try_recv() {
+            Err(TryRecvError::Empty) => return true,
+            Err(TryRecvError::Closed) => None,
+            Ok(answer) => Some(answer),
+        };
+        facts.extend(fact(*op, answer));
+        false
+    });
 }
 
 /// What the contract of the handle lets a client conclude.
