@@ -5,6 +5,7 @@ mod bench;
 mod bench_log;
 mod bench_quorum;
 mod ci;
+mod eventually;
 mod fix;
 mod footprint;
 mod fuzz;

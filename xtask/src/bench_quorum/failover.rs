@@ -10,7 +10,8 @@ use super::Session;
 use super::printed::Event;
 use super::report::{Figure, Goal, quantile};
 use super::voters::{Load, Program, Voter, Voters};
-use crate::interop::{Failure, eventually};
+use crate::eventually::eventually;
+use crate::interop::Failure;
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::interop::Failure;
 use crate::interop::process;
@@ -160,21 +160,3 @@ const LOGGING: [&str; 4] = [
     "-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
     "-Dorg.slf4j.simpleLogger.logFile=System.out",
 ];
-
-/// Polls until `check` gives something or the time is over.
-pub(crate) fn eventually<T>(
-    what: &str,
-    limit: Duration,
-    mut check: impl FnMut() -> Result<Option<T>, Failure>,
-) -> Result<T, Failure> {
-    let deadline = Instant::now() + limit;
-    loop {
-        if let Some(value) = check()? {
-            return Ok(value);
-        }
-        if Instant::now() >= deadline {
-            return Err(format!("not within {} s: {what}", limit.as_secs()).into());
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::eventually::eventually;
 use crate::interop::describe::{Replication, Status};
-use crate::interop::jars::{Jars, eventually};
+use crate::interop::jars::Jars;
 use crate::interop::quorum::{Kind, Mode, Quorum};
 use crate::interop::{Failure, jvm_log, say};
 

@@ -17,7 +17,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-pub(crate) use jars::{Jars, eventually};
+pub(crate) use jars::Jars;
 pub(crate) use process::Running;
 pub(crate) use quorum::kraft;
 

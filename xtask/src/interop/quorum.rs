@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use crate::eventually::eventually;
 use crate::interop::Failure;
 use crate::interop::describe::{Replication, Status};
-use crate::interop::jars::{Finished, Jars, Tool, eventually};
+use crate::interop::jars::{Finished, Jars, Tool};
 use crate::interop::process::{self, Running};
 use crate::workspace;
 

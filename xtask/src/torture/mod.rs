@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -31,6 +30,7 @@ use recorder::{Recorder, longest_silence};
 use rng::Rng;
 use voters::Voters;
 
+use crate::eventually::eventually_every;
 use crate::interop::{Failure, kraft};
 use crate::part::Outcome;
 use crate::{ci, part, workspace};
@@ -204,7 +204,7 @@ impl Torture {
     /// Waits for a write that begins now and is acknowledged, and for all voters to have it.
     fn progress(&mut self, what: &str) -> Result<(), Failure> {
         let (now, began) = (self.recorder.now(), Instant::now());
-        let offset = eventually("something new is acknowledged", RECOVERY, || {
+        let offset = eventually_every(POLL, "something new is acknowledged", RECOVERY, || {
             self.voters.expect_running()?;
             Ok(self.recorder.written_after(now))
         })?;
@@ -221,7 +221,7 @@ impl Torture {
     /// Writes one more thing, whoever leads, behind all that clients wrote. Where it stands is returned.
     fn write_the_end(&mut self) -> Result<i64, Failure> {
         let (voters, recorder) = (&mut self.voters, &self.recorder);
-        eventually("the last write is acknowledged", RECOVERY, || {
+        eventually_every(POLL, "the last write is acknowledged", RECOVERY, || {
             voters.expect_running()?;
             for voter in 1..=VOTERS {
                 let leads = voters.state(voter)?.is_some_and(|state| state.leads);
@@ -317,25 +317,9 @@ fn of_the_clock() -> u64 {
     since.map_or(0, |since| since.as_secs())
 }
 
-/// Polls until there is something, or fails after the limit.
-fn eventually<T>(
-    what: &str,
-    limit: Duration,
-    mut check: impl FnMut() -> Result<Option<T>, Failure>,
-) -> Result<T, Failure> {
-    let deadline = Instant::now() + limit;
-    loop {
-        if let Some(value) = check()? {
-            return Ok(value);
-        }
-        if Instant::now() >= deadline {
-            return Err(format!("not within {} s: {what}", limit.as_secs()).into());
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
 const VOTERS: usize = 3;
+/// How often somebody looks whether the voters go on: what is waited for takes milliseconds.
+const POLL: Duration = Duration::from_millis(10);
 /// One whose six rounds have a kill, a pause, a slow link, and voters cut off from each other.
 const SEED_IN_CI: u64 = 1;
 const RECOVERY: Duration = Duration::from_secs(60);

@@ -18,7 +18,8 @@ use super::guardian::Guardian;
 use super::history::Told;
 use super::network::Network;
 use super::recorder::Recorder;
-use super::{VOTERS, eventually};
+use super::{POLL, VOTERS};
+use crate::eventually::eventually_every;
 use crate::interop::Failure;
 use crate::workspace;
 
@@ -185,7 +186,7 @@ impl Voters {
     pub(crate) fn wait(&mut self, voter: usize, sent: Signal) -> Result<(), Failure> {
         let child = self.children.get_mut(&voter).ok_or("it does not run")?;
         let what = format!("voter {voter} ends");
-        let status = eventually(&what, Duration::from_secs(30), || Ok(child.try_wait()?))?;
+        let status = eventually_every(POLL, &what, Duration::from_secs(30), || Ok(child.try_wait()?))?;
         self.guardian.ended(child.id())?;
         self.children.remove(&voter);
         self.seats
@@ -244,7 +245,8 @@ impl Voters {
     /// Waits until every voter has applied everything up to `offset`.
     pub(crate) fn all_apply(&mut self, offset: i64, limit: Duration) -> Result<(), Failure> {
         for voter in 1..=VOTERS {
-            eventually(
+            eventually_every(
+                POLL,
                 &format!("voter {voter} has applied offset {offset}"),
                 limit,
                 || {
