@@ -21,7 +21,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[test]
 fn three_nodes_commit_their_load_and_say_how_fast() {
     let folder = tempfile::tempdir().unwrap();
-    let mut nodes = start_three(folder.path(), &["--throughput", "200", "--record-size", "100"]);
+    let mut nodes = start_three(folder.path(), &["--throughput", "200", "--record-size", "100"], "");
 
     let deadline = Instant::now() + LIMIT;
     let (leader, line) = loop {
@@ -85,6 +85,35 @@ fn three_nodes_commit_their_load_and_say_how_fast() {
 }
 
 #[test]
+fn with_snapshots_the_log_does_not_grow_for_ever() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = "metadata.log.max.record.bytes.between.snapshots=20000\nmetadata.max.retention.bytes=40000\n\
+                internal.metadata.log.segment.bytes=20000\nmetadata.max.retention.ms=3600000\n\
+                internal.metadata.delete.delay.millis=0\n";
+    let arguments = ["--snapshots", "--throughput", "2000", "--record-size", "100"];
+    let mut nodes = start_three(folder.path(), &arguments, keys);
+
+    let deadline = Instant::now() + LIMIT;
+    for node in &mut nodes {
+        let first_segment = node
+            .folder
+            .join("data/__raft_performance_test-0/00000000000000000000.log");
+        while !(node.has_checkpoint() && !first_segment.exists()) {
+            assert_eq!(node.process.0.try_wait().unwrap(), None, "{}", node.log());
+            assert!(Instant::now() < deadline, "{}", node.log());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+    for node in &nodes {
+        node.terminate();
+    }
+    for node in &mut nodes {
+        let status = node.wait_for_end();
+        assert!(status.success(), "{status}: {}", node.log());
+    }
+}
+
+#[test]
 fn a_file_without_voters_and_an_id_that_is_none_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("server.properties");
@@ -113,7 +142,7 @@ struct Node {
     process: Process,
 }
 
-fn start_three(folder: &Path, arguments: &[&str]) -> Vec<Node> {
+fn start_three(folder: &Path, arguments: &[&str], keys: &str) -> Vec<Node> {
     // All listeners are held until every node has a port, so that no two get the same.
     let held: Vec<_> = (0..3)
         .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
@@ -133,7 +162,7 @@ fn start_three(folder: &Path, arguments: &[&str]) -> Vec<Node> {
         let config = folder.join("server.properties");
         let text = format!(
             "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
-             listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.voters={}\n",
+             listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.voters={}\n{keys}",
             folder.join("data").display(),
             voters.join(","),
         );
@@ -161,6 +190,12 @@ impl Node {
             .filter_map(|line| line.strip_suffix('\n'))
             .map(str::to_owned)
             .collect()
+    }
+
+    fn has_checkpoint(&self) -> bool {
+        let partition = fs::read_dir(self.folder.join("data/__raft_performance_test-0"));
+        let mut files = partition.into_iter().flatten();
+        files.any(|file| file.unwrap().path().extension() == Some("checkpoint".as_ref()))
     }
 
     fn log(&self) -> String {

@@ -7,14 +7,21 @@ use kraft_core::state_machine::{ApplyFault, CommittedBatch, ProposeError, Proven
 use kraft_core::{Epoch, SnapshotId, StateMachine};
 
 /// Where the log has been applied to is all that there is to know.
-pub(super) struct Opaque(Provenance);
+pub(super) struct Opaque {
+    applied: Provenance,
+    /// Whether a snapshot without records may take the place of the log.
+    snapshots: bool,
+}
 
 impl Opaque {
-    pub(super) fn new() -> Self {
-        Self(Provenance {
-            last_offset: -1,
-            last_epoch: Epoch(0),
-        })
+    pub(super) fn new(snapshots: bool) -> Self {
+        Self {
+            applied: Provenance {
+                last_offset: -1,
+                last_epoch: Epoch(0),
+            },
+            snapshots,
+        }
     }
 }
 
@@ -25,7 +32,7 @@ impl StateMachine for Opaque {
     type Snapshot = iter::Empty<Vec<u8>>;
 
     fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
-        self.0 = Provenance {
+        self.applied = Provenance {
             last_offset: batch.last,
             last_epoch: batch.epoch,
         };
@@ -38,7 +45,7 @@ impl StateMachine for Opaque {
         _timestamp_ms: i64,
         _values: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<(), ApplyFault> {
-        self.0 = Provenance {
+        self.applied = Provenance {
             last_offset: id.end_offset - 1,
             last_epoch: id.epoch,
         };
@@ -54,15 +61,15 @@ impl StateMachine for Opaque {
     }
 
     fn image(&self) -> Provenance {
-        self.0
+        self.applied
     }
 
     fn provenance(&self) -> Provenance {
-        self.0
+        self.applied
     }
 
-    /// There is no state that a snapshot could hold in place of the log.
+    /// There is no state that a snapshot would have to hold.
     fn snapshot(&self) -> Option<Self::Snapshot> {
-        None
+        self.snapshots.then(iter::empty)
     }
 }

@@ -41,6 +41,10 @@ pub(crate) struct Arguments {
     /// How many may wait for their commit; of a throughput above that, the rest is told that there is no room
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..))]
     in_flight: u32,
+    /// Write snapshots, which have no records, as the file's metadata.log.* keys say, and delete the log before them.
+    /// Without it the log grows as long as the node runs, as TestRaftServer's does
+    #[arg(long)]
+    snapshots: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -61,7 +65,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     };
     let seed = u64::from_ne_bytes(random::bytes()?);
     let runtime = kraft_transport::node::runtime()?;
-    let outcome = runtime.block_on(node::run(&config, arguments.replica_directory_id, load, seed));
+    let outcome = runtime.block_on(node::run(
+        &config,
+        arguments.replica_directory_id,
+        load,
+        arguments.snapshots,
+        seed,
+    ));
     runtime.shutdown_background();
     outcome.map(|()| ExitCode::SUCCESS)
 }

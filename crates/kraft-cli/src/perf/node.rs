@@ -23,12 +23,14 @@ pub(super) async fn run(
     config: &ServerConfig,
     directory_id: Uuid,
     load: Load,
+    snapshots: bool,
     seed: u64,
 ) -> Result<(), Box<dyn Error>> {
     // Before the node starts, so that a signal in between is not the end of the process.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let handle = node::start(node_config(config, directory_id, seed), Opaque::new()).await?;
+    let node_config = node_config(config, directory_id, snapshots, seed);
+    let handle = node::start(node_config, Opaque::new(snapshots)).await?;
     for (name, address) in handle.local_addrs() {
         info!("listening on {name}://{address}");
     }
@@ -58,7 +60,12 @@ async fn stop(handle: &Handle<Opaque>, why: &str) -> Result<(), Box<dyn Error>> 
     Ok(handle.shutdown().await?)
 }
 
-fn node_config(config: &ServerConfig, directory_id: Uuid, seed: u64) -> NodeConfig<RealFs> {
+fn node_config(
+    config: &ServerConfig,
+    directory_id: Uuid,
+    snapshots: bool,
+    seed: u64,
+) -> NodeConfig<RealFs> {
     let endpoints = config.advertised_endpoints(&local_host_name(), |_| None);
     let mut core = config.core_config(CLUSTER_ID.to_owned(), directory_id, endpoints, seed);
     core.shutdown_timeout = run::HAND_OVER_WITHIN;
@@ -68,8 +75,13 @@ fn node_config(config: &ServerConfig, directory_id: Uuid, seed: u64) -> NodeConf
         id: TOPIC_ID,
     };
     engine.append_linger = config.quorum.append_linger;
-    engine.snapshot_max_new_bytes = u64::MAX;
-    engine.snapshot_max_interval = None;
+    if snapshots {
+        engine.snapshot_max_new_bytes = config.metadata_log.snapshot_max_new_bytes;
+        engine.snapshot_max_interval = config.metadata_log.snapshot_max_interval;
+    } else {
+        engine.snapshot_max_new_bytes = u64::MAX;
+        engine.snapshot_max_interval = None;
+    }
     NodeConfig {
         engine,
         fs: RealFs,
