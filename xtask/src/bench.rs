@@ -46,7 +46,7 @@ pub(crate) enum Bench {
     /// How long three voters are without a leader
     Failover(bench_quorum::Failover),
     /// What a voter has resident
-    Memory(bench_quorum::Options),
+    Memory(bench_quorum::Memory),
 }
 
 pub(crate) fn run(bench: &Bench) -> bool {
@@ -61,7 +61,7 @@ pub(crate) fn run(bench: &Bench) -> bool {
         Bench::Log(options) => bench_log::run(options),
         Bench::Commit(options) => bench_quorum::commit(options),
         Bench::Failover(options) => bench_quorum::failover(options),
-        Bench::Memory(options) => bench_quorum::memory(options),
+        Bench::Memory(bench) => bench_quorum::memory(bench),
         Bench::Wire => cargo(&["run", "--release", "--example", "wire"])
             .status()
             .is_ok_and(|status| status.success()),

@@ -316,6 +316,8 @@ pub(super) fn parameters(load: Load, duration: Duration) -> Value {
         "throughput": load.throughput,
         "record_bytes": load.record_bytes,
         "in_flight": load.in_flight,
+        "linger_ms": load.linger_ms,
+        "snapshots": load.snapshots,
         "secs": duration.as_secs(),
     })
 }
@@ -324,6 +326,8 @@ pub(super) const OPEN: Load = Load {
     throughput: 5000,
     record_bytes: 256,
     in_flight: None,
+    snapshots: false,
+    linger_ms: 0,
 };
 pub(super) const SATURATION: Load = Load {
     throughput: 0,

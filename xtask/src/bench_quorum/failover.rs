@@ -7,6 +7,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use super::Session;
+use super::commit::OPEN;
 use super::printed::Event;
 use super::report::{Figure, Goal, quantile};
 use super::voters::{Load, Program, Voter, Voters};
@@ -225,8 +226,7 @@ fn millis_between(from: Duration, to: Duration) -> f64 {
 
 const LOAD: Load = Load {
     throughput: 1000,
-    record_bytes: 256,
-    in_flight: None,
+    ..OPEN
 };
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The default of `controller.quorum.fetch.timeout.ms`.

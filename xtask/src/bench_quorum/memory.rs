@@ -1,22 +1,39 @@
-//! What a voter has resident at most: idle, at 5,000 records a second, and with as many as go through.
+//! What a voter has resident at most: idle, at 5,000 records a second, and with as many as go through; and whether it stays
+//! so for long.
 
 use super::Session;
 use super::commit::{OPEN, SATURATION, measure, mebibytes, parameters};
 use super::report::{Figure, Goal};
+use super::soak;
 use super::voters::Load;
 use crate::interop::Failure;
 
-pub(super) fn run(session: &mut Session) -> Result<(), Failure> {
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// One record a second
+    Idle,
+    /// 5,000 records a second
+    Open,
+    /// As many as go through
+    Saturation,
+    /// 5,000 records a second with snapshots: does it grow? Meant for `--secs 3600`
+    Soak,
+}
+
+pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
     let idle = Load {
         throughput: 1,
         ..OPEN
     };
     let loads = [
-        ("memory, one record a second", idle, 16.0, true),
-        ("memory, 5,000 records a second", OPEN, 40.0, true),
-        ("memory, saturation", SATURATION, 96.0, false),
+        (Part::Idle, "memory, one record a second", idle, 16.0, true),
+        (Part::Open, "memory, 5,000 records a second", OPEN, 40.0, true),
+        (Part::Saturation, "memory, saturation", SATURATION, 96.0, false),
     ];
-    for (name, load, most, beside_peer) in loads {
+    for (part, name, load, most, beside_peer) in loads {
+        if !only.is_empty() && !only.contains(&part) {
+            continue;
+        }
         let ours = mebibytes(measure(session, &session.ours, load)?.resident_bytes);
         session.report.figure(&Figure {
             name,
@@ -38,6 +55,9 @@ pub(super) fn run(session: &mut Session) -> Result<(), Failure> {
             peer: Some((&kafka.name(), &[theirs])),
             goal: Some(Goal::RatioMax(1.0 / 20.0)),
         });
+    }
+    if only.contains(&Part::Soak) {
+        soak::run(session)?;
     }
     Ok(())
 }

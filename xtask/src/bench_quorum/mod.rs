@@ -8,6 +8,7 @@ mod memory;
 mod printed;
 mod raw;
 mod report;
+mod soak;
 mod usage;
 mod voters;
 
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 pub(crate) use commit::Part as CommitPart;
 pub(crate) use failover::Fault;
+pub(crate) use memory::Part as MemoryPart;
 
 use crate::interop::{Failure, Jars};
 use crate::workspace;
@@ -69,6 +71,15 @@ pub(crate) struct Failover {
     options: Options,
 }
 
+#[derive(clap::Args)]
+pub(crate) struct Memory {
+    /// Only these; the soak is measured only where it is named
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<MemoryPart>,
+    #[command(flatten)]
+    options: Options,
+}
+
 pub(crate) fn commit(bench: &Commit) -> bool {
     with(&bench.options, "commit", |session| {
         commit::run(session, &bench.only)
@@ -81,8 +92,10 @@ pub(crate) fn failover(bench: &Failover) -> bool {
     })
 }
 
-pub(crate) fn memory(options: &Options) -> bool {
-    with(options, "memory", memory::run)
+pub(crate) fn memory(bench: &Memory) -> bool {
+    with(&bench.options, "memory", |session| {
+        memory::run(session, &bench.only)
+    })
 }
 
 /// One call of the bench.

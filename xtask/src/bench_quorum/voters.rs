@@ -30,6 +30,10 @@ pub(super) struct Load {
     pub(super) record_bytes: u64,
     /// How many may wait for their commit, ours alone.
     pub(super) in_flight: Option<u64>,
+    /// Whether the log is kept short by snapshots, ours alone.
+    pub(super) snapshots: bool,
+    /// How long records are collected, ours alone; what a batch of Kafka's waits for is part of its name.
+    pub(super) linger_ms: u32,
 }
 
 pub(super) struct Voter {
@@ -60,12 +64,10 @@ impl Program {
         }
     }
 
-    fn linger(&self) -> String {
+    fn linger_ms(&self, load: Load) -> u32 {
         match self {
-            Program::Kraft => String::new(),
-            Program::Kafka { linger_ms, .. } => {
-                format!("controller.quorum.append.linger.ms={linger_ms}\n")
-            }
+            Program::Kraft => load.linger_ms,
+            Program::Kafka { linger_ms, .. } => *linger_ms,
         }
     }
 }
@@ -92,10 +94,12 @@ impl Voters {
             fs::create_dir_all(folder.join("data"))?;
             let text = format!(
                 "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
-                 listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.voters={}\n{}",
+                 listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.voters={}\n\
+                 controller.quorum.append.linger.ms={}\n{}",
                 folder.join("data").display(),
                 addresses.join(","),
-                program.linger(),
+                program.linger_ms(load),
+                if load.snapshots { KEEP_SHORT } else { "" },
             );
             fs::write(folder.join("server.properties"), text)?;
             voters.push(Voter {
@@ -124,6 +128,9 @@ impl Voters {
                 let mut command = Command::new(workspace::kraft());
                 command.args(["perf", "-c"]);
                 command.arg(voter.folder.join("server.properties"));
+                if load.snapshots {
+                    command.arg("--snapshots");
+                }
                 if let Some(in_flight) = load.in_flight {
                     command.args(["--in-flight", &in_flight.to_string()]);
                 }
@@ -289,6 +296,9 @@ const DIRECTORY_IDS: [&str; COUNT] = [
     "AAAAAAAAAAAAAAAAAAAAZQ",
     "AAAAAAAAAAAAAAAAAAAAZg",
 ];
+/// Some snapshots and segments a minute at 5,000 records a second.
+const KEEP_SHORT: &str = "metadata.log.max.record.bytes.between.snapshots=20000000\n\
+                          metadata.max.retention.bytes=64000000\nmetadata.log.segment.bytes=16777216\n";
 const LEADER_LIMIT: Duration = Duration::from_secs(90);
 const STOP_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);

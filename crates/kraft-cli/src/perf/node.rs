@@ -60,12 +60,7 @@ async fn stop(handle: &Handle<Opaque>, why: &str) -> Result<(), Box<dyn Error>> 
     Ok(handle.shutdown().await?)
 }
 
-fn node_config(
-    config: &ServerConfig,
-    directory_id: Uuid,
-    snapshots: bool,
-    seed: u64,
-) -> NodeConfig<RealFs> {
+fn node_config(config: &ServerConfig, directory_id: Uuid, snapshots: bool, seed: u64) -> NodeConfig<RealFs> {
     let endpoints = config.advertised_endpoints(&local_host_name(), |_| None);
     let mut core = config.core_config(CLUSTER_ID.to_owned(), directory_id, endpoints, seed);
     core.shutdown_timeout = run::HAND_OVER_WITHIN;
