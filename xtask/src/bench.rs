@@ -47,6 +47,8 @@ pub(crate) enum Bench {
     Failover(bench_quorum::Failover),
     /// What a voter has resident
     Memory(bench_quorum::Memory),
+    /// What a thousand replicas that fetch cost the leader, and how soon they know of a commit
+    Observers(bench_quorum::Observers),
 }
 
 pub(crate) fn run(bench: &Bench) -> bool {
@@ -62,6 +64,7 @@ pub(crate) fn run(bench: &Bench) -> bool {
         Bench::Commit(options) => bench_quorum::commit(options),
         Bench::Failover(options) => bench_quorum::failover(options),
         Bench::Memory(bench) => bench_quorum::memory(bench),
+        Bench::Observers(options) => bench_quorum::observers(options),
         Bench::Wire => cargo(&["run", "--release", "--example", "wire"])
             .status()
             .is_ok_and(|status| status.success()),

@@ -284,13 +284,7 @@ fn measure_in(folder: &Path, program: &Program, load: Load, duration: Duration) 
     let stdout = voters.stop()?.swap_remove(led.leader - 1);
     let records = (last - first) as f64;
     let processor = |usage: &[Usage]| usage.iter().map(|usage| usage.processor).sum::<Duration>();
-    let latency = |name: &str| match program {
-        Program::Kraft => printed::total(&stdout, name).unwrap_or(f64::NAN),
-        Program::Kafka { .. } => {
-            let lines: Vec<_> = stdout.lines().skip(lines_before).collect();
-            median(&printed::kafka_latencies(&lines.join("\n"), name))
-        }
-    };
+    let latency = |name: &str| latency(program, &stdout, lines_before, name);
     Ok(Measured {
         records_per_second: records / took.as_secs_f64(),
         processor_seconds_per_million: (processor(&after) - processor(&before)).as_secs_f64() / records * 1e6,
@@ -301,6 +295,17 @@ fn measure_in(folder: &Path, program: &Program, load: Load, duration: Duration) 
         resident_bytes,
         leader_lost,
     })
+}
+
+/// In milliseconds, as the leader has printed it behind so many lines; of its whole life where it is ours.
+pub(super) fn latency(program: &Program, stdout: &str, lines_before: usize, name: &str) -> f64 {
+    match program {
+        Program::Kraft => printed::total(stdout, name).unwrap_or(f64::NAN),
+        Program::Kafka { .. } => {
+            let lines: Vec<_> = stdout.lines().skip(lines_before).collect();
+            median(&printed::kafka_latencies(&lines.join("\n"), name))
+        }
+    }
 }
 
 pub(super) fn most_resident(usage: &[Usage]) -> u64 {

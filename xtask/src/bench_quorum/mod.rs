@@ -1,10 +1,12 @@
-//! `cargo xtask bench commit`, `failover` and `memory`: three voters as processes of the release build on one disk, that
-//! do nothing but commit opaque records (`kraft perf`), and Kafka's `TestRaftServer` in the same run.
+//! `cargo xtask bench commit`, `failover`, `memory` and `observers`: three voters as processes of the release build on one
+//! disk, that do nothing but commit opaque records (`kraft perf`), and Kafka's `TestRaftServer` in the same run.
 
 mod commit;
 mod failover;
+mod fetchers;
 mod log_end;
 mod memory;
+mod observers;
 mod printed;
 mod raw;
 mod report;
@@ -19,9 +21,11 @@ use std::time::Duration;
 pub(crate) use commit::Part as CommitPart;
 pub(crate) use failover::Fault;
 pub(crate) use memory::Part as MemoryPart;
+pub(crate) use observers::Part as ObserversPart;
 
 use crate::interop::{Failure, Jars};
 use crate::workspace;
+use fetchers::Fetchers;
 use report::Report;
 use voters::Program;
 
@@ -80,6 +84,18 @@ pub(crate) struct Memory {
     options: Options,
 }
 
+#[derive(clap::Args)]
+pub(crate) struct Observers {
+    /// Only these
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<ObserversPart>,
+    /// How many replicas fetch beside the voters
+    #[arg(long, default_value_t = 1000)]
+    observers: usize,
+    #[command(flatten)]
+    options: Options,
+}
+
 pub(crate) fn commit(bench: &Commit) -> bool {
     with(&bench.options, "commit", |session| {
         commit::run(session, &bench.only)
@@ -95,6 +111,13 @@ pub(crate) fn failover(bench: &Failover) -> bool {
 pub(crate) fn memory(bench: &Memory) -> bool {
     with(&bench.options, "memory", |session| {
         memory::run(session, &bench.only)
+    })
+}
+
+pub(crate) fn observers(bench: &Observers) -> bool {
+    with(&bench.options, "observers", |session| {
+        build(&Fetchers::BUILD)?;
+        observers::run(session, &bench.only, bench.observers)
     })
 }
 
@@ -145,11 +168,18 @@ fn with(
     outcome.is_ok()
 }
 
-fn prepare(options: &Options, name: &'static str) -> Result<Session, Failure> {
-    let built = workspace::cargo(&["build", "--release", "--locked", "-p", "kraft-cli"]).status()?;
+fn build(what: &[&str]) -> Result<(), Failure> {
+    let built = workspace::cargo(&["build", "--release", "--locked"])
+        .args(what)
+        .status()?;
     if !built.success() {
-        return Err("the release build of kraft failed".into());
+        return Err(format!("the release build failed: {what:?}").into());
     }
+    Ok(())
+}
+
+fn prepare(options: &Options, name: &'static str) -> Result<Session, Failure> {
+    build(&["-p", "kraft-cli"])?;
     let jars = match options.peer {
         Some(Peer::Kafka) => Some(Jars::fetch()?),
         None => None,

@@ -1,7 +1,7 @@
 //! Three voters as processes.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -38,6 +38,7 @@ pub(super) struct Load {
 
 pub(super) struct Voter {
     pub(super) id: usize,
+    port: u16,
     folder: PathBuf,
     running: Option<Running>,
 }
@@ -104,6 +105,7 @@ impl Voters {
             fs::write(folder.join("server.properties"), text)?;
             voters.push(Voter {
                 id,
+                port: *port,
                 folder,
                 running: None,
             });
@@ -230,6 +232,17 @@ impl Voters {
         self.check_alive()?;
         let running = self.voters.iter().filter_map(|voter| voter.running.as_ref());
         running.map(|running| Usage::of(running.id())).collect()
+    }
+
+    /// Where a voter listens.
+    pub(super) fn address(&self, id: usize) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.voters[id - 1].port).into()
+    }
+
+    /// The id of a voter's process.
+    pub(super) fn process(&self, id: usize) -> Result<u32, Failure> {
+        let running = self.voters[id - 1].running.as_ref().ok_or("it does not run")?;
+        Ok(running.id())
     }
 
     /// Where the log of a voter ends, as its files say.
