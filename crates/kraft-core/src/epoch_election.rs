@@ -20,6 +20,15 @@ impl EpochElection {
         }
     }
 
+    /// A refusal does not count any more, and may be asked for again.
+    pub(crate) fn forget_refusal(&mut self, id: NodeId) {
+        if let Some(answer) = self.0.get_mut(&id)
+            && *answer == Some(false)
+        {
+            *answer = None;
+        }
+    }
+
     pub(crate) fn answer(&self, id: NodeId) -> Option<bool> {
         self.0.get(&id).copied().flatten()
     }

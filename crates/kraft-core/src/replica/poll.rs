@@ -109,7 +109,9 @@ impl Replica {
         let Role::Prospective(prospective) = &self.role else {
             return;
         };
-        if prospective.tally.is_granted() {
+        let gives_way = prospective.gives_way.deadline();
+        let gives_way = gives_way.is_some_and(|deadline| turn.mono() < deadline);
+        if prospective.tally.is_granted() && !gives_way {
             self.become_candidate("pre-votes of a majority", turn);
         } else if prospective.tally.is_rejected() {
             let election = self.election_timer(turn.mono());
@@ -353,7 +355,11 @@ impl Replica {
                 let silent = self.may_not_fetch() || (shutting_down && self.is_voter());
                 earlier(election(&unattached.election), connections.filter(|_| !silent))
             }
-            Role::Prospective(prospective) => earlier(election(&prospective.election), connections),
+            Role::Prospective(prospective) => {
+                let waits = prospective.tally.is_granted();
+                let gives_way = prospective.gives_way.deadline().filter(|_| waits);
+                earlier(earlier(election(&prospective.election), gives_way), connections)
+            }
             Role::Candidate(candidate) => {
                 let asks = !candidate.tally.is_rejected();
                 earlier(election(&candidate.election), connections.filter(|_| asks))

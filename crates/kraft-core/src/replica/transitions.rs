@@ -111,6 +111,7 @@ impl Replica {
             endpoints,
             voted: self.voted(),
             tally: self.new_tally(),
+            gives_way: Timer::NEVER,
             election: self.election_timer(turn.mono()),
         };
         self.connections.reset();

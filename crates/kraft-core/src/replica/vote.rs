@@ -9,6 +9,7 @@ use crate::{
     offsets::LogEnd,
     role::{Role, grants_vote},
     text::Text,
+    timer::Timer,
 };
 
 /// A request for a vote or pre-vote.
@@ -70,6 +71,9 @@ impl Replica {
             return Err(ErrorCode::InvalidVoterKey);
         }
         let granted = self.would_grant(ballot, turn);
+        if ballot.pre_vote {
+            self.meet_rival(ballot, turn);
+        }
         if granted && !ballot.pre_vote && self.voted().is_none() {
             if ballot.nominee.id == self.config.local.id || self.config.local.id.known().is_none() {
                 return Err(ErrorCode::InvalidRequest);
@@ -98,6 +102,32 @@ impl Replica {
             (Role::Leader(_), _) | (Role::Candidate(_) | Role::Follower(_) | Role::Resigned(_), false) => {
                 false
             }
+        }
+    }
+
+    /// Another voter asks for pre-votes while this one does, as all do that have lost the same leader in the same moment.
+    ///
+    /// Each would grant the other's, both would raise the epoch, and neither would get the other's vote. So one goes first,
+    /// whoever has the longer log or else the smaller id, and the other one waits: long enough for a vote to be stored and
+    /// to get here, and so much less than an election timeout that the round is not lost if it does not come.
+    ///
+    /// And what the other one has refused before counts no more. It still believed in the leader then, and may grant now.
+    fn meet_rival(&mut self, ballot: &Ballot, turn: &Turn<'_>) {
+        let local = self.config.local.id;
+        let rival = ballot.nominee.id;
+        if rival == local || !self.voters().is_voter(&ballot.nominee) {
+            return;
+        }
+        let wait = self.config.election_timeout / 2;
+        let Role::Prospective(prospective) = &mut self.role else {
+            return;
+        };
+        let goes_first = (ballot.log_end, local) > (turn.end, rival);
+        if goes_first && prospective.gives_way == Timer::NEVER {
+            prospective.gives_way = Timer::at(turn.mono().after(wait));
+        }
+        if ballot.log_end <= turn.end {
+            prospective.tally.forget_refusal(rival);
         }
     }
 

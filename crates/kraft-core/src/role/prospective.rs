@@ -18,6 +18,8 @@ pub(crate) struct Prospective {
     pub(crate) voted: Option<ReplicaKey>,
     /// The pre-votes.
     pub(crate) tally: EpochElection,
+    /// Until when it leaves the candidacy to another voter that asks, too. Never set while there is none.
+    pub(crate) gives_way: Timer,
     /// When it gives up.
     pub(crate) election: Timer,
 }
