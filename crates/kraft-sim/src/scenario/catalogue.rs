@@ -117,11 +117,7 @@ pub const OWN_THEMES: &[Theme] = &[
         11,
     ),
     Theme::new("REFUSAL", "What a peer says is not believed", 9),
-    Theme::new(
-        "RIVAL",
-        "Voters that ask for pre-votes at the same time",
-        9,
-    ),
+    Theme::new("RIVAL", "Voters that ask for pre-votes at the same time", 9),
     Theme::new(
         "READ",
         "Reads behind a barrier, which the reference does not have",
