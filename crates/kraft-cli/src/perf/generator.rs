@@ -1,9 +1,8 @@
 //! The load: records that are due by a clock, whether or not those before them are committed.
 //!
-//! Their latency counts from when they are due, so what keeps the generator itself from being in time counts, too. It has
-//! a thread of its own, because the timers of the runtime are no finer than the wait that is to be measured.
+//! Their latency counts from when they are due, so what keeps the generator itself from being in time counts, too. The
+//! clock has a thread of its own, because the timers of the runtime are no finer than the wait that is to be measured.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -14,7 +13,7 @@ use kraft_transport::node::Handle;
 use kraft_transport::{Command, NodeState, RaftError, SubmitChangeResult, oneshot};
 use tokio::runtime;
 use tokio::sync::{Notify, mpsc, watch};
-use tracing::info;
+use tracing::{error, info};
 
 use super::machine::Opaque;
 use super::measured::Measured;
@@ -73,26 +72,37 @@ impl Generator {
         }
     }
 
-    /// Proposes on a thread of its own, which ends with the node.
-    pub(super) fn start(self) -> io::Result<()> {
-        let runtime = runtime::Handle::current();
-        let run = move || self.run(&runtime);
-        thread::Builder::new().name("load".to_owned()).spawn(run)?;
-        Ok(())
+    /// Proposes until the node has ended.
+    ///
+    /// The state changes with every commit, so whoever waits for the leadership is a task, which costs a follower less
+    /// than a thread that is woken. So are few callers that wait for their answers, as those of an embedder would be.
+    pub(super) fn start(self) {
+        tokio::spawn(Arc::new(self).run());
     }
 
-    fn run(&self, runtime: &runtime::Handle) {
+    async fn run(self: Arc<Self>) {
+        let mut state = self.state.clone();
         loop {
-            let mut state = self.state.clone();
-            let leading = runtime.block_on(state.wait_for(|state| state.leading));
+            let leading = state.wait_for(|state| state.leading).await;
             let Ok(epoch) = leading.map(|state| state.epoch) else {
                 return;
             };
             info!(%epoch, "leads and makes the load");
             self.measured.begin();
-            let ended = match self.load.throughput {
-                0 => self.propose_all_there_is_room_for(epoch, runtime),
-                throughput => self.propose_by_the_clock(epoch, throughput),
+            let ended = match self.load {
+                Load {
+                    throughput: 0,
+                    in_flight_max: ..=FEW,
+                    ..
+                } => self.propose_all_there_is_room_for(epoch).await,
+                Load { throughput, .. } => {
+                    let (generator, runtime) = (Arc::clone(&self), runtime::Handle::current());
+                    on_a_thread(move || match throughput {
+                        0 => runtime.block_on(generator.propose_all_there_is_room_for(epoch)),
+                        _ => generator.propose_by_the_clock(epoch, throughput),
+                    })
+                    .await
+                }
             };
             self.measured.end();
             if ended {
@@ -134,16 +144,17 @@ impl Generator {
     }
 
     /// Says whether the node has ended.
-    fn propose_all_there_is_room_for(&self, epoch: Epoch, runtime: &runtime::Handle) -> bool {
+    async fn propose_all_there_is_room_for(&self, epoch: Epoch) -> bool {
         let count = (self.load.in_flight_max / PROPOSALS_PER_TICK).clamp(1, self.together_max());
         while self.leads(epoch) {
             let fewer = self.waiting.fewer.notified();
             if !self.has_room(count) {
-                // Whether this node leads is looked at again in any case.
-                let _ = runtime.block_on(async { tokio::time::timeout(LOOK_AGAIN, fewer).await });
+                // Whatever happens to the leadership, those who wait get an answer.
+                fewer.await;
                 continue;
             }
-            if self.propose(count, Instant::now(), epoch) {
+            let (command, proposed) = self.proposal(count, Instant::now(), epoch);
+            if self.handle.commands().send(command).await.is_err() || self.proposed.send(proposed).is_err() {
                 return true;
             }
         }
@@ -166,6 +177,12 @@ impl Generator {
 
     /// Proposes records as one change. Says whether the node has ended.
     fn propose(&self, count: u64, due: Instant, epoch: Epoch) -> bool {
+        let (command, proposed) = self.proposal(count, due, epoch);
+        self.handle.commands().blocking_send(command).is_err() || self.proposed.send(proposed).is_err()
+    }
+
+    /// Records as one change, and what waits for it.
+    fn proposal(&self, count: u64, due: Instant, epoch: Epoch) -> (Command<Opaque>, Proposed) {
         let (reply, answer) = oneshot::channel();
         let command = Command::SubmitChange {
             records: (0..count).map(|_| self.record.clone()).collect(),
@@ -179,8 +196,22 @@ impl Generator {
             epoch,
             answer,
         };
-        self.handle.commands().blocking_send(command).is_err() || self.proposed.send(proposed).is_err()
+        (command, proposed)
     }
+}
+
+/// Runs `propose` on a thread of its own. Says what it says; a thread that is not to be had ends the load.
+async fn on_a_thread(propose: impl FnOnce() -> bool + Send + 'static) -> bool {
+    let (ended, end) = oneshot::channel();
+    let spawned = thread::Builder::new().name("load".to_owned()).spawn(move || {
+        // Whoever waits for it may be gone with the runtime.
+        let _ = ended.send(propose());
+    });
+    if let Err(error) = spawned {
+        error!(%error, "no thread for the load");
+        return true;
+    }
+    end.await.unwrap_or(true)
 }
 
 /// Waits for the answers in the order of the proposals, which is that of the log.
@@ -217,4 +248,5 @@ const TICK: Duration = Duration::from_millis(1);
 /// Up to so many records that are due at one moment are proposed one by one.
 const PROPOSALS_PER_TICK: u64 = 64;
 const TOGETHER_BYTES_MAX: u64 = 256 * 1024;
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+/// So many callers are no work for a thread of their own.
+const FEW: u64 = 64;

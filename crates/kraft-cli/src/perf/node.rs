@@ -35,7 +35,7 @@ pub(super) async fn run(
         info!("listening on {name}://{address}");
     }
     let measured = Arc::new(Measured::new(load.record_bytes));
-    Generator::new(&handle, load, Arc::clone(&measured)).start()?;
+    Generator::new(&handle, load, Arc::clone(&measured)).start();
     let lines = tokio::spawn(print_lines(Arc::clone(&measured)));
     let outcome = tokio::select! {
         _ = terminate.recv() => stop(&handle, "SIGTERM").await,

@@ -1,6 +1,6 @@
 //! A connection to another node, over which requests are sent one at a time.
 
-use super::frame::{FrameError, read_frame};
+use super::frame::{FrameError, FrameReader};
 use crate::metrics::{ChannelMetrics, OpenConnection};
 use bytes::{Buf, Bytes};
 use kraft_core::Endpoint;
@@ -60,6 +60,7 @@ pub enum CallError {
 #[derive(Debug)]
 pub struct Client {
     stream: TcpStream,
+    frames: FrameReader,
     endpoint: Endpoint,
     client_id: String,
     correlation_id: i32,
@@ -90,6 +91,7 @@ impl Client {
             let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
             let mut client = Self {
                 stream: stream.map_err(|source| lost(endpoint, source))?,
+                frames: FrameReader::default(),
                 endpoint: endpoint.clone(),
                 client_id: client_id.to_owned(),
                 correlation_id: 0,
@@ -146,6 +148,9 @@ impl Client {
 
     /// Returns when the other side has closed the connection, or has sent what nobody asked for.
     pub(crate) async fn closed(&self) {
+        if self.frames.is_ahead() {
+            return;
+        }
         let mut byte = [0];
         // Whatever this finds, nothing should be there while no request is in flight.
         let _ = self.stream.peek(&mut byte).await;
@@ -175,7 +180,7 @@ impl Client {
             .await;
         sent.map_err(|source| lost(&self.endpoint, source))?;
 
-        let frame = match read_frame(&mut self.stream, ANSWER_BYTES_MAX, None).await {
+        let frame = match self.frames.read(&mut self.stream, ANSWER_BYTES_MAX, None).await {
             Ok(Some(frame)) => frame.bytes,
             Ok(None) => return Err(lost(&self.endpoint, io::ErrorKind::UnexpectedEof.into())),
             Err(FrameError::Io(source)) => return Err(lost(&self.endpoint, source)),

@@ -1,10 +1,17 @@
 //! Reading frames without believing their length.
 
-use bytes::{Bytes, BytesMut};
-use std::{io, sync::Arc};
+use bytes::{Buf, Bytes, BytesMut};
+use std::{
+    future::poll_fn,
+    io,
+    mem::MaybeUninit,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+};
 use thiserror::Error;
 use tokio::{
-    io::{AsyncRead, AsyncReadExt},
+    io::{AsyncRead, AsyncReadExt, ReadBuf},
     sync::{OwnedSemaphorePermit, Semaphore},
 };
 
@@ -51,68 +58,101 @@ impl Budget {
     }
 }
 
-/// Reads one frame; `None` at the end of the connection.
-///
-/// Memory grows with the bytes that have come, never with the bytes that are announced. Small frames cost nothing of
-/// the budget, so that nobody can starve the requests that keep a quorum alive.
-pub(crate) async fn read_frame(
-    stream: &mut (impl AsyncRead + Unpin),
-    max_bytes: usize,
-    budget: Option<&Budget>,
-) -> Result<Option<Frame>, FrameError> {
-    // An idle connection waits here, without a buffer.
-    let mut length = [0; 4];
-    let mut have = 0;
-    while have < length.len() {
-        match stream.read(&mut length[have..]).await? {
-            0 if have == 0 => return Ok(None),
-            0 => {
-                return Err(FrameError::Cut {
-                    received: 0,
-                    announced: length.len(),
-                });
-            }
-            n => have += n,
-        }
-    }
-    let length = i32::from_be_bytes(length);
-    let announced = usize::try_from(length)
-        .ok()
-        .filter(|bytes| *bytes <= max_bytes)
-        .ok_or(FrameError::Length(length))?;
-
-    let mut buffer = BytesMut::with_capacity(announced.min(FIRST_BYTES));
-    let mut share: Option<OwnedSemaphorePermit> = None;
-    while buffer.len() < announced {
-        if buffer.len() == buffer.capacity() {
-            let grown = (buffer.len() * 2).min(announced);
-            if let Some(budget) = budget.filter(|_| grown > FREE_BYTES) {
-                let held = share.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-                let more = grown.div_ceil(UNIT_BYTES).saturating_sub(held);
-                let permit = budget.take(more * UNIT_BYTES).await;
-                match &mut share {
-                    Some(share) => share.merge(permit),
-                    None => share = Some(permit),
-                }
-            }
-            buffer.reserve(grown - buffer.len());
-        }
-        let room = announced - buffer.len();
-        let mut limited = (&mut *stream).take(room as u64);
-        if limited.read_buf(&mut buffer).await? == 0 {
-            return Err(FrameError::Cut {
-                received: buffer.len(),
-                announced,
-            });
-        }
-    }
-    Ok(Some(Frame {
-        bytes: buffer.freeze(),
-        _share: share,
-    }))
+/// Reads the frames of one connection, with one call for each that comes in one piece.
+#[derive(Debug, Default)]
+pub(crate) struct FrameReader {
+    /// What has come of the next frames. Empty, and without memory, while the connection is idle.
+    ahead: BytesMut,
 }
 
-/// What is allocated when the first byte of a frame is awaited.
+impl FrameReader {
+    /// Reads one frame; `None` at the end of the connection.
+    ///
+    /// Memory grows with the bytes that have come, never with the bytes that are announced. Small frames cost nothing of
+    /// the budget, so that nobody can starve the requests that keep a quorum alive.
+    pub(crate) async fn read(
+        &mut self,
+        stream: &mut (impl AsyncRead + Unpin),
+        max_bytes: usize,
+        budget: Option<&Budget>,
+    ) -> Result<Option<Frame>, FrameError> {
+        while self.ahead.len() < LENGTH_BYTES {
+            if poll_fn(|cx| poll_read_some(stream, cx, &mut self.ahead)).await? == 0 {
+                if self.ahead.is_empty() {
+                    return Ok(None);
+                }
+                return Err(FrameError::Cut {
+                    received: 0,
+                    announced: LENGTH_BYTES,
+                });
+            }
+        }
+        let length = self.ahead.get_i32();
+        let announced = usize::try_from(length)
+            .ok()
+            .filter(|bytes| *bytes <= max_bytes)
+            .ok_or(FrameError::Length(length))?;
+
+        let mut buffer = if self.ahead.len() > announced {
+            self.ahead.split_to(announced)
+        } else {
+            std::mem::take(&mut self.ahead)
+        };
+        let mut share: Option<OwnedSemaphorePermit> = None;
+        while buffer.len() < announced {
+            if buffer.len() == buffer.capacity() {
+                let grown = (buffer.len() * 2).max(FIRST_BYTES).min(announced);
+                if let Some(budget) = budget.filter(|_| grown > FREE_BYTES) {
+                    let held = share.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+                    let more = grown.div_ceil(UNIT_BYTES).saturating_sub(held);
+                    let permit = budget.take(more * UNIT_BYTES).await;
+                    match &mut share {
+                        Some(share) => share.merge(permit),
+                        None => share = Some(permit),
+                    }
+                }
+                buffer.reserve(grown - buffer.len());
+            }
+            let room = announced - buffer.len();
+            let mut limited = (&mut *stream).take(room as u64);
+            if limited.read_buf(&mut buffer).await? == 0 {
+                return Err(FrameError::Cut {
+                    received: buffer.len(),
+                    announced,
+                });
+            }
+        }
+        Ok(Some(Frame {
+            bytes: buffer.freeze(),
+            _share: share,
+        }))
+    }
+
+    /// Whether something has come that is not read yet.
+    pub(crate) fn is_ahead(&self) -> bool {
+        !self.ahead.is_empty()
+    }
+}
+
+/// Reads what is there, up to [`FREE_BYTES`], and appends it to `buffer`, which takes memory for no more than that. That
+/// the piece on the stack is larger than most of what comes tells the runtime that nothing is left, so that it does not
+/// have to try.
+fn poll_read_some(
+    stream: &mut (impl AsyncRead + Unpin),
+    cx: &mut Context<'_>,
+    buffer: &mut BytesMut,
+) -> Poll<io::Result<usize>> {
+    let mut piece = [MaybeUninit::uninit(); FREE_BYTES];
+    let mut piece = ReadBuf::uninit(&mut piece);
+    ready!(Pin::new(stream).poll_read(cx, &mut piece))?;
+    buffer.extend_from_slice(piece.filled());
+    Poll::Ready(Ok(piece.filled().len()))
+}
+
+/// The length before each frame.
+const LENGTH_BYTES: usize = 4;
+
+/// What is allocated at least where a frame is not read in one piece.
 const FIRST_BYTES: usize = 4 * 1024;
 
 /// Frames up to this size take nothing of the budget.
@@ -132,15 +172,25 @@ mod tests {
             .block_on(future)
     }
 
+    fn read_frame(
+        mut bytes: &[u8],
+        max: usize,
+        budget: Option<&Budget>,
+    ) -> Result<Option<Frame>, FrameError> {
+        block_on(FrameReader::default().read(&mut bytes, max, budget))
+    }
+
     #[test]
     fn frames_follow_one_another() {
         let mut bytes: &[u8] = &[0, 0, 0, 2, 7, 8, 0, 0, 0, 0, 0, 0, 0, 1, 9];
         block_on(async {
+            let mut reader = FrameReader::default();
             for expected in [&[7, 8][..], &[], &[9]] {
-                let frame = read_frame(&mut bytes, 100, None).await.unwrap().unwrap();
+                let frame = reader.read(&mut bytes, 100, None).await.unwrap().unwrap();
                 assert_eq!(&frame.bytes[..], expected);
             }
-            assert!(read_frame(&mut bytes, 100, None).await.unwrap().is_none());
+            assert!(!reader.is_ahead());
+            assert!(reader.read(&mut bytes, 100, None).await.unwrap().is_none());
         });
     }
 
@@ -148,7 +198,7 @@ mod tests {
     fn lengths_out_of_range_are_refused_before_anything_is_read() {
         for length in [-1, i32::MIN, 101, i32::MAX] {
             let bytes = length.to_be_bytes();
-            let error = block_on(read_frame(&mut &bytes[..], 100, None)).err();
+            let error = read_frame(&bytes, 100, None).err();
             assert!(matches!(error, Some(FrameError::Length(found)) if found == length));
         }
     }
@@ -159,7 +209,7 @@ mod tests {
         let mut bytes = 300_000_i32.to_be_bytes().to_vec();
         bytes.extend_from_slice(&body);
         let budget = Budget::new(1 << 20);
-        let frame = block_on(read_frame(&mut &bytes[..], 1 << 20, Some(&budget)));
+        let frame = read_frame(&bytes, 1 << 20, Some(&budget));
         let frame = frame.unwrap().unwrap();
         assert_eq!(frame.bytes, body);
         assert!(budget.0.available_permits() < 256);
@@ -171,7 +221,7 @@ mod tests {
     fn a_cut_frame_says_how_far_it_came() {
         let mut bytes = 100_000_000_i32.to_be_bytes().to_vec();
         bytes.extend_from_slice(&[1, 2, 3]);
-        let error = block_on(read_frame(&mut &bytes[..], 100_000_000, None)).err();
+        let error = read_frame(&bytes, 100_000_000, None).err();
         assert!(matches!(
             error,
             Some(FrameError::Cut {

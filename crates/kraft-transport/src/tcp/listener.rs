@@ -1,7 +1,7 @@
 //! The controller listener: connections in, commands to the engine, answers in order.
 
 use super::{
-    frame::{Budget, FrameError, read_frame},
+    frame::{Budget, FrameError, FrameReader},
     log_limit::{Line, LogLimit},
 };
 use crate::{
@@ -189,8 +189,9 @@ where
     S: StateMachine,
 {
     stream.set_nodelay(true)?;
+    let mut frames = FrameReader::default();
     loop {
-        let reading = read_frame(&mut stream, shared.limits.request_bytes_max, Some(&shared.budget));
+        let reading = frames.read(&mut stream, shared.limits.request_bytes_max, Some(&shared.budget));
         let frame = match timeout(shared.limits.idle, reading).await {
             Err(_) => return Err(CloseReason::Idle),
             Ok(Ok(None)) => return Ok(()),
