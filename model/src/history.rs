@@ -53,6 +53,12 @@ impl History {
         self.leaders.len()
     }
 
+    /// Who led `epoch`, if nobody led a later one.
+    pub(crate) fn last_led(&self, epoch: Epoch) -> Option<usize> {
+        let (newest, place) = self.leaders.last_key_value()?;
+        (*newest == epoch).then_some(*place)
+    }
+
     /// `candidate` has the vote of `place`.
     pub(crate) fn vote(&mut self, place: usize, epoch: Epoch, candidate: usize) -> Result<(), Broken> {
         if *self.votes[place].entry(epoch).or_insert(candidate) == candidate {

@@ -65,6 +65,7 @@ fn subject(mutation: Mutation) -> &'static str {
         | Mutation::CutLeavesVoters
         | Mutation::SecondChange
         | Mutation::ChangeBeforeCommit
+        | Mutation::ServesUnflushedRemoval
         | Mutation::RemovedLeaderCounts => "reconfiguration",
         Mutation::SnapshotUnverified => "snapshot",
     }

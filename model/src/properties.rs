@@ -2,11 +2,12 @@
 
 use crate::{
     history::{Broken, Committed},
+    message::key,
     models::Model,
     node::Voters,
     world::World,
 };
-use kraft_core::{ControlRecord, NodeId, RoleName};
+use kraft_core::{ControlRecord, NodeId, RoleName, VoterSet};
 use stateright::Property;
 use std::collections::BTreeSet;
 
@@ -36,6 +37,7 @@ pub(crate) fn always() -> Vec<Property<Model>> {
             voter_sets_overlap(world)
         }),
         Property::always("voters are those of the log", |_, world| voters_of_log(world)),
+        Property::always("removals are kept", |_, world| removals_are_kept(world)),
     ]
 }
 
@@ -124,6 +126,39 @@ fn voters_of_log(world: &World) -> bool {
         let recorded = node.recorded_voters();
         installing || recorded.is_none_or(|recorded| recorded == node.replica.voters())
     })
+}
+
+/// Whoever another one takes the vote has the record of it only if the disk of somebody who still votes has it: else a crash
+/// could leave it with a log that is longer than theirs, and they may need its vote. That is so until another leader comes,
+/// who may be one that did without, and not where the leader has removed itself.
+fn removals_are_kept(world: &World) -> bool {
+    world.nodes.iter().enumerate().all(|(place, node)| {
+        let mut newest_first = node.log.batches.iter().rev();
+        let Some((batch, voters)) =
+            newest_first.find_map(|batch| Some((batch, batch.control.iter().flatten().find_map(voters_in)?)))
+        else {
+            return true;
+        };
+        let Some(leader) = world.history.last_led(batch.epoch) else {
+            return true;
+        };
+        let still_votes = voters.is_voter(&key(place));
+        let leader_is_gone = !voters.is_voter(&key(leader));
+        let mut others = world.nodes.iter().enumerate();
+        still_votes
+            || leader_is_gone
+            || others.any(|(other, node)| {
+                let kept = node.durable.batch_at(batch.base);
+                voters.is_voter(&key(other)) && kept.is_some_and(|kept| kept.epoch == batch.epoch)
+            })
+    })
+}
+
+fn voters_in(record: &ControlRecord) -> Option<&VoterSet> {
+    match record {
+        ControlRecord::Voters(voters) => Some(voters),
+        ControlRecord::LeaderChange { .. } | ControlRecord::KRaftVersion(_) => None,
+    }
 }
 
 /// A replica in this role.

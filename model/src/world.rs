@@ -559,9 +559,13 @@ impl World {
                 partition.epoch
             }
             Answer::Fetch { partition, plan, .. } => {
-                if let FetchPlan::Read { from, .. } = plan {
+                if let FetchPlan::Read { from, up_to, .. } = plan {
                     let log = &self.nodes[at].log;
-                    let asked = log.batches.iter().filter(|batch| batch.base >= *from);
+                    let stops = |batch: &BatchInfo| up_to.is_some_and(|end| batch.last >= end);
+                    let asked = log
+                        .batches
+                        .iter()
+                        .filter(|batch| batch.base >= *from && !stops(batch));
                     batches.extend(asked.map(|batch| BatchInfo::clone(batch)));
                     if batches.first().is_none_or(|first| first.base != *from) {
                         // The read meets a newer truncation.

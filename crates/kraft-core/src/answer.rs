@@ -77,6 +77,8 @@ pub enum FetchPlan {
         from: i64,
         /// The limit.
         max_bytes: i32,
+        /// Where to stop although the log goes on: behind it is what must not be served yet.
+        up_to: Option<i64>,
     },
     /// The fetcher's log leaves ours here.
     Diverging(LogOffsetMetadata),

@@ -76,6 +76,7 @@ mutations! {
     CutLeavesVoters: "a cut does not rewind the voter set",
     SecondChange: "a second voter change begins while one is open",
     ChangeBeforeCommit: "a new leader changes voters before it has committed",
+    ServesUnflushedRemoval: "a leader serves a removal that its own disk does not have",
     RemovedLeaderCounts: "a leader that is removed counts itself",
     SnapshotUnverified: "a snapshot is installed before it is verified",
 }

@@ -19,7 +19,7 @@ pub(crate) struct ParkedFetch {
     pub(crate) from: ReplicaKey,
     /// In which epoch.
     pub(crate) epoch: Epoch,
-    /// From where on: the end of the log.
+    /// From where on: the end of the log, or of what may be served of it.
     pub(crate) offset: i64,
     /// The most bytes.
     pub(crate) max_bytes: i32,

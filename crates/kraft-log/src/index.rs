@@ -151,15 +151,10 @@ impl LogIndex {
     }
 
     /// Whole batches from memory, written or not: from the one that contains `from`, at least one, otherwise not
-    /// more than `max_bytes`. `None` if that batch is not in memory; then ask the [`LogReader`](crate::LogReader).
+    /// more than `max_bytes`, and only batches that end at or before `up_to`. `None` if that batch is not in memory; then ask
+    /// the [`LogReader`](crate::LogReader).
     #[must_use]
-    pub fn recent(&self, from: i64, max_bytes: usize) -> Option<Bytes> {
-        self.recent_until(from, max_bytes, i64::MAX)
-    }
-
-    /// As [`recent`](Self::recent), but only batches that end at or before `up_to`.
-    #[must_use]
-    pub fn recent_until(&self, from: i64, max_bytes: usize, up_to: i64) -> Option<Bytes> {
+    pub fn recent(&self, from: i64, max_bytes: usize, up_to: i64) -> Option<Bytes> {
         self.recent.read(from, max_bytes, up_to)
     }
 

@@ -354,7 +354,7 @@ fn field_h36_nothing_is_kept_of_what_was_read() {
     }
     let log = Log::open(log.fs.crash_image(Unsynced::Kept));
     assert_eq!(log.opened.recovered.log, []);
-    assert_eq!(log.opened.index.recent(0, 1 << 20), None);
+    assert_eq!(log.opened.index.recent(0, 1 << 20, i64::MAX), None);
     let mut next = 0;
     while next < 20 {
         let bytes: Bytes = log.opened.reader.read(next, 1 << 20, i64::MAX).expect("readable");

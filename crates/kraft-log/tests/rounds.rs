@@ -225,9 +225,9 @@ fn reads_give_whole_batches_of_one_segment_within_their_bounds() {
         Err(ReadError::OutOfRange { end: 10, .. })
     ));
 
-    let from_memory = opened.index.recent(4, 2 * size).expect("it is recent");
+    let from_memory = opened.index.recent(4, 2 * size, i64::MAX).expect("it is recent");
     assert_eq!(from_memory, reader.read(4, 2 * size, i64::MAX).expect("readable"));
-    assert!(opened.index.recent(10, 1).is_none());
+    assert!(opened.index.recent(10, 1, i64::MAX).is_none());
 }
 
 #[test]

@@ -44,6 +44,13 @@ pub(super) fn model(large: bool) -> Model {
             ("a leader that is no voter", |_, world| {
                 world.leaders().any(|leader| !leader.replica.is_voter())
             }),
+            ("a removal that waits for the disk of its leader", |_, world| {
+                let leader = &world.nodes[0];
+                leader.replica.voters().len() < 3
+                    && leader.replica.is_voter()
+                    && leader.durable.end < leader.log.end
+                    && world.nodes[2].log.end < leader.log.end
+            }),
             ("a change that is cut off with the leadership", |_, world| {
                 let old = &world.nodes[0].replica;
                 world.left.changes < 2

@@ -87,7 +87,7 @@ impl Replica {
                     return Err(ErrorCode::UnknownServerError);
                 }
                 self.note_fetch(fetch.from, fetch.offset, turn);
-                Ok(read_plan(fetch.offset, fetch.max_bytes, turn))
+                Ok(self.read_plan(fetch.offset, fetch.max_bytes, turn))
             }
             FetchPosition::Diverging(at) => Ok(FetchPlan::Diverging(at)),
             FetchPosition::Snapshot(snapshot) => Ok(FetchPlan::Snapshot(snapshot)),
@@ -155,14 +155,15 @@ impl Replica {
         }
     }
 
-    /// The log has grown or the high watermark has moved, which is what all parked fetches wait for: they wait at the end
-    /// of the log only. They are evaluated anew; a leader's log only grows, so their offsets are as valid as they were.
+    /// More of the log may be served, or the high watermark has moved, which is what all parked fetches wait for: they wait
+    /// at the end of what may be served only. They are evaluated anew; a leader's log only grows, so their offsets are as
+    /// valid as they were.
     pub(super) fn complete_fetches(&mut self, turn: &mut Turn<'_>) {
         while let Some(fetch) = self.parked.take_first() {
             let answer = match self.check_leader_epoch(fetch.epoch) {
                 Ok(()) => {
                     self.note_fetch(fetch.from, fetch.offset, turn);
-                    let plan = read_plan(fetch.offset, fetch.max_bytes, turn);
+                    let plan = self.read_plan(fetch.offset, fetch.max_bytes, turn);
                     self.fetch_answer(plan, &fetch.listener, turn.log.start())
                 }
                 Err(error) => self.fetch_error(error, &fetch.listener, turn),
@@ -185,15 +186,45 @@ impl Replica {
             self.reply(fetch.reply, answer, turn);
         }
     }
-}
 
-fn read_plan(offset: i64, max_bytes: i32, turn: &Turn<'_>) -> FetchPlan {
-    if offset < turn.end.last_offset {
-        FetchPlan::Read {
-            from: offset,
-            max_bytes,
+    fn read_plan(&self, offset: i64, max_bytes: i32, turn: &Turn<'_>) -> FetchPlan {
+        let up_to = self.unserved(turn);
+        if offset < up_to.unwrap_or(turn.end.last_offset) {
+            FetchPlan::Read {
+                from: offset,
+                max_bytes,
+                up_to,
+            }
+        } else {
+            FetchPlan::Empty
         }
-    } else {
-        FetchPlan::Empty
+    }
+
+    /// Where a leader's log goes on with what it may not serve yet.
+    pub(super) fn unserved(&self, turn: &Turn<'_>) -> Option<i64> {
+        let Role::Leader(leader) = &self.role else {
+            return None;
+        };
+        if mutated!(ServesUnflushedRemoval) {
+            return None;
+        }
+        leader.unserved_removal.filter(|base| turn.flushed_end() <= *base)
+    }
+
+    /// The log has grown, and others may have it unless it is what they may not have yet, or behind that.
+    pub(super) fn serve_appended(&mut self, turn: &mut Turn<'_>) {
+        if self.unserved(turn).is_none() {
+            self.complete_fetches(turn);
+        }
+    }
+
+    /// The leader's disk has more than before: others may have what was kept from them until then.
+    pub(super) fn serve_removal(&mut self, turn: &mut Turn<'_>) {
+        let durable = turn.flushed_end();
+        if let Role::Leader(leader) = &mut self.role
+            && leader.unserved_removal.take_if(|base| *base < durable).is_some()
+        {
+            self.complete_fetches(turn);
+        }
     }
 }

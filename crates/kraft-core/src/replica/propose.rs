@@ -63,7 +63,7 @@ impl Replica {
             last: end - 1,
             epoch,
         });
-        self.complete_fetches(turn);
+        self.serve_appended(turn);
     }
 
     fn check_offer(&self, offer: &Offer) -> Result<(), Refusal> {

@@ -54,5 +54,6 @@ impl Replica {
         self.install_verified(turn);
         self.end_abstention(turn);
         self.share_has_grown(turn.flushed_end(), turn);
+        self.serve_removal(turn);
     }
 }

@@ -15,6 +15,7 @@ use crate::{
     },
     time::Instant,
     timer::Timer,
+    voter_set::{VoterNode, VoterSet},
 };
 use alloc::{boxed::Box, collections::BTreeSet, format, vec, vec::Vec};
 
@@ -233,6 +234,7 @@ impl Replica {
         let names_voters = records
             .iter()
             .any(|record| matches!(record, ControlRecord::Voters(_)));
+        let voters_before = names_voters.then(|| self.voters().clone());
         self.control.append(&batch);
         self.control.truncate_older(turn.log.start());
         let op = DiskOp::Append {
@@ -248,14 +250,31 @@ impl Replica {
             last_epoch: self.epoch,
             last_offset: end,
         };
-        if names_voters && let Role::Leader(leader) = &mut self.role {
-            leader.adopt_voters(self.control.voters(), turn.mono());
+        if let Some(before) = voters_before {
+            self.adopt_voters(&before, base, turn);
         }
-        self.complete_fetches(turn);
+        self.serve_appended(turn);
         if names_voters {
             self.advance_leader_high_watermark(turn);
         }
         end - 1
+    }
+
+    /// A leader goes by the voters that its batch at `base` names.
+    ///
+    /// One that takes the vote of another replica is served once the leader's own disk has it. Otherwise a power cut could
+    /// leave it with nobody but that replica: whoever still votes then lacks it, and may need that replica's vote.
+    fn adopt_voters(&mut self, before: &VoterSet, base: i64, turn: &Turn<'_>) {
+        let voters = self.control.voters();
+        let local = self.config.local.id;
+        let takes_vote = |voter: &VoterNode| voter.key.id != local && !voters.is_voter(&voter.key);
+        let unserved = self
+            .unserved(turn)
+            .or_else(|| before.iter().any(takes_vote).then_some(base));
+        if let Role::Leader(leader) = &mut self.role {
+            leader.unserved_removal = unserved;
+            leader.adopt_voters(voters, turn.mono());
+        }
     }
 
     pub(super) fn become_follower(

@@ -128,6 +128,7 @@ pub const OWN_THEMES: &[Theme] = &[
         "Timers that start anew when somebody else is waited for",
         2,
     ),
+    Theme::new("REMOVAL", "Who has the removal of a voter first", 3),
 ];
 
 /// The scenario files of a source tree by id, in order: everything under `crates/*/scenarios`.

@@ -355,7 +355,14 @@ fn partition_answer(answer: &PartitionAnswer) -> String {
 fn fetch_plan(plan: FetchPlan) -> String {
     match plan {
         FetchPlan::Empty => "no records".to_owned(),
-        FetchPlan::Read { from, max_bytes } => format!("records from {from}, max {max_bytes} bytes"),
+        FetchPlan::Read {
+            from,
+            max_bytes,
+            up_to,
+        } => {
+            let end = up_to.map(|end| format!(" below {end}")).unwrap_or_default();
+            format!("records from {from}{end}, max {max_bytes} bytes")
+        }
         FetchPlan::Diverging(at) => format!("diverging at {}-{}", at.offset, at.epoch),
         FetchPlan::Snapshot(id) => format!("snapshot {}", snapshot_id(id)),
     }

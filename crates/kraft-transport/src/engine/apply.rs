@@ -133,7 +133,7 @@ where
         };
         while self.applied.next < up_to && left > 0 {
             let from = self.applied.next;
-            let Some(bytes) = self.index.recent_until(from, left, up_to) else {
+            let Some(bytes) = self.index.recent(from, left, up_to) else {
                 self.applied.reading = true;
                 self.read_to_apply(from, u32::try_from(SLICE_BYTES).unwrap_or(u32::MAX), up_to);
                 return;

@@ -104,15 +104,22 @@ where
         };
         match &answer {
             Answer::Fetch {
-                plan: FetchPlan::Read { from, max_bytes },
+                plan:
+                    FetchPlan::Read {
+                        from,
+                        max_bytes,
+                        up_to,
+                    },
                 ..
             } => {
                 let (from, max_bytes) = (*from, limited(*max_bytes));
+                // What is appended before the read is done belongs to a later answer.
+                let up_to = up_to.unwrap_or(self.log_end());
                 if truncations != self.truncations {
                     self.send_answer(caller, &truncated(answer), Bytes::new());
                 } else if from >= self.log_end() {
                     self.send_answer(caller, &answer, Bytes::new());
-                } else if let Some(bytes) = self.index.recent(from, max_bytes as usize) {
+                } else if let Some(bytes) = self.index.recent(from, max_bytes as usize, up_to) {
                     self.send_answer(caller, &answer, bytes);
                 } else {
                     let read = self.replies.read_for(Purpose::Answer {
@@ -123,7 +130,7 @@ where
                     let request = ReadRequest::Batches {
                         from,
                         max_bytes,
-                        up_to: i64::MAX,
+                        up_to,
                     };
                     self.storage.read(read, request);
                 }
@@ -222,7 +229,7 @@ where
         } else if committed.is_some_and(|committed| fetch_offset < committed) {
             let max_bytes = limited(i32::try_from(max_size).unwrap_or(i32::MAX));
             let up_to = slice.high_watermark;
-            let recent = self.index.recent_until(fetch_offset, max_bytes as usize, up_to);
+            let recent = self.index.recent(fetch_offset, max_bytes as usize, up_to);
             let Some(records) = recent else {
                 let read = self.replies.read_for(Purpose::Slice { slice, reply });
                 let request = ReadRequest::Batches {

@@ -57,7 +57,7 @@ fn append_012_what_waits_for_one_turn_is_one_batch() {
         result.last_offset - base
     });
     assert_eq!(last.collect::<Vec<_>>(), [0, 2, 5, 7, 8]);
-    let bytes = node.engine.log().recent_until(base, 1 << 20, base + 9);
+    let bytes = node.engine.log().recent(base, 1 << 20, base + 9);
     let batches =
         kraft_wire::batch::Batches::collect_all(bytes.expect("it is recent")).expect("whole batches");
     assert_eq!(batches.len(), 1);
@@ -97,7 +97,7 @@ impl Node {
 
     /// The batches of the log from an offset on.
     fn batches_from(&self, base: i64) -> Vec<BatchView> {
-        let bytes = self.engine.log().recent_until(base, 1 << 20, self.end());
+        let bytes = self.engine.log().recent(base, 1 << 20, self.end());
         Batches::collect_all(bytes.unwrap_or_default()).expect("whole batches")
     }
 

@@ -14,7 +14,8 @@ fn a_parked_fetch_is_completed_by_the_append_and_by_the_high_watermark() {
         plans(&out),
         [FetchPlan::Read {
             from: end,
-            max_bytes: 1024
+            max_bytes: 1024,
+            up_to: None,
         }]
     );
     assert_eq!(plans(&node.fetch_knowing(3, end + 1, 1, 500, end)), []);

@@ -5,7 +5,7 @@ use super::*;
 impl Quorum {
     pub(super) fn read(&mut self, at: usize, answer: &Answer) -> Vec<BatchInfo> {
         let Answer::Fetch {
-            plan: FetchPlan::Read { from, .. },
+            plan: FetchPlan::Read { from, up_to, .. },
             ..
         } = answer
         else {
@@ -13,7 +13,8 @@ impl Quorum {
         };
         let limit = 1 + self.random.below(4);
         let batches = &self.members[at].disk.seen.batches;
-        let read = batches.iter().filter(|batch| batch.base >= *from).take(limit);
+        let asked = |batch: &&BatchInfo| batch.base >= *from && up_to.is_none_or(|end| batch.last < end);
+        let read = batches.iter().filter(asked).take(limit);
         let read: Vec<_> = read.cloned().collect();
         assert_eq!(
             read.first().map(|batch| batch.base),

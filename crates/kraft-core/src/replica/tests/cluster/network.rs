@@ -55,7 +55,7 @@ impl Cluster {
 
     pub(super) fn read(&mut self, index: usize, answer: &Answer) -> Vec<BatchInfo> {
         let Answer::Fetch {
-            plan: FetchPlan::Read { from, .. },
+            plan: FetchPlan::Read { from, up_to, .. },
             ..
         } = answer
         else {
@@ -65,7 +65,7 @@ impl Cluster {
         let log = &self.members[index].log;
         log.batches
             .iter()
-            .filter(|batch| batch.base >= *from)
+            .filter(|batch| batch.base >= *from && up_to.is_none_or(|end| batch.last < end))
             .take(limit)
             .cloned()
             .collect()
