@@ -112,7 +112,7 @@ pub(super) fn answer_event(
             records: match plan {
                 FetchPlan::Empty => FetchedRecords::Empty,
                 FetchPlan::Read { .. } => FetchedRecords::Batches {
-                    batches: Batches::from_buf([newest.clone()]),
+                    batches: Batches::one(newest.clone()),
                     payload: PayloadId(1),
                 },
                 FetchPlan::Diverging(_) | FetchPlan::Snapshot(_) => panic!("nobody falls behind here"),

@@ -15,6 +15,7 @@ use alloc::{string::String, vec::Vec};
 
 /// An effect, complete in itself. One that waits names the disk ticket that it waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Action {
     /// Hand this operation to the log thread.
     Disk {
@@ -125,6 +126,7 @@ pub enum Action {
 
 /// An operation of the log thread.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum DiskOp {
     /// Append batches at the end of the log.
     Append {

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Answer {
     /// A default answer of the request's kind with nothing but this top-level error.
     TopLevel(ErrorCode),

@@ -1,6 +1,9 @@
 //! Whether a majority still fetches from the leader (KAFKA-15489).
 
-use crate::{ids::NodeId, time::Instant};
+use crate::{
+    ids::NodeId,
+    time::{Instant, Span},
+};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -9,7 +12,7 @@ use core::time::Duration;
 pub(crate) struct CheckQuorum {
     /// In order.
     fetched: Vec<NodeId>,
-    window: Duration,
+    window: Span,
     deadline: Instant,
 }
 
@@ -17,12 +20,13 @@ impl CheckQuorum {
     pub(crate) fn new(window: Duration, now: Instant) -> Self {
         Self {
             fetched: Vec::new(),
-            window,
+            window: window.into(),
             deadline: now.after(window),
         }
     }
 
     /// A voter has fetched, or somebody who is none. If `needed` voters have in this window, that starts a new one.
+    #[inline]
     pub(crate) fn credit(&mut self, voter: Option<NodeId>, needed: usize, now: Instant) {
         let news = voter.and_then(|voter| Some((self.fetched.binary_search(&voter).err()?, voter)));
         if self.fetched.len() + usize::from(news.is_some()) >= needed {
@@ -35,7 +39,7 @@ impl CheckQuorum {
     /// Starts a new window.
     pub(crate) fn restart(&mut self, now: Instant) {
         self.fetched.clear();
-        self.deadline = now.after(self.window);
+        self.deadline = now.plus(self.window);
     }
 
     /// Forgets those that are no voters any more: they vouch for nobody.
@@ -43,7 +47,7 @@ impl CheckQuorum {
         self.fetched.retain(|id| is_voter(*id));
     }
 
-    pub(crate) fn window(&self) -> Duration {
+    pub(crate) fn window(&self) -> Span {
         self.window
     }
 

@@ -1,6 +1,11 @@
 //! One request in flight per peer, back-off and time-out (Kafka's `RequestManager`).
 
-use crate::{handles::RequestId, ids::NodeId, rng::Rng, time::Instant};
+use crate::{
+    handles::RequestId,
+    ids::NodeId,
+    rng::Rng,
+    time::{Instant, Span},
+};
 use alloc::vec::Vec;
 use core::time::Duration;
 
@@ -29,8 +34,8 @@ impl Connection {
 pub(crate) struct Connections {
     /// By id.
     peers: Vec<(NodeId, Connection)>,
-    request_timeout: Duration,
-    retry_backoff: Duration,
+    request_timeout: Span,
+    retry_backoff: Span,
     next_request: RequestId,
 }
 
@@ -38,19 +43,31 @@ impl Connections {
     pub(crate) fn new(request_timeout: Duration, retry_backoff: Duration) -> Self {
         Self {
             peers: Vec::new(),
-            request_timeout,
-            retry_backoff,
+            request_timeout: request_timeout.into(),
+            retry_backoff: retry_backoff.into(),
             next_request: RequestId(1),
         }
     }
 
     /// Numbers a request that is being sent.
+    #[inline(always)]
     pub(crate) fn sent(&mut self, to: NodeId, now: Instant) -> RequestId {
         let request = self.next_request;
         self.next_request.0 += 1;
-        let until = now.after(self.request_timeout);
-        self.set(to, Connection::AwaitingResponse { request, until });
+        let until = self.given_up_at(now);
+        let connection = Connection::AwaitingResponse { request, until };
+        if self.is_idle() {
+            self.peers.push((to, connection));
+        } else {
+            self.set(to, connection);
+        }
         request
+    }
+
+    /// When a request times out that is sent now.
+    #[inline]
+    pub(crate) fn given_up_at(&self, now: Instant) -> Instant {
+        now.plus(self.request_timeout)
     }
 
     fn place(&self, peer: NodeId) -> Result<usize, usize> {
@@ -62,6 +79,7 @@ impl Connections {
         Some(&self.peers[place].1)
     }
 
+    #[inline(never)]
     fn set(&mut self, peer: NodeId, connection: Connection) {
         match self.place(peer) {
             Ok(place) => self.peers[place].1 = connection,
@@ -70,6 +88,7 @@ impl Connections {
     }
 
     /// Who was asked, if an answer to this request is still awaited.
+    #[inline(always)]
     pub(crate) fn expected_from(&self, request: RequestId) -> Option<NodeId> {
         let mut peers = self.peers.iter();
         peers.find_map(|(id, connection)| connection.awaits(request).then_some(*id))
@@ -77,6 +96,7 @@ impl Connections {
 
     /// Ends a request: on success the peer is ready, on failure it gets a rest. A request that is not awaited any
     /// more, because the connections were reset meanwhile, changes nothing.
+    #[inline(always)]
     pub(crate) fn finish(&mut self, request: RequestId, success: bool, now: Instant) {
         let Some(place) = self.peers.iter().position(|(_, peer)| peer.awaits(request)) else {
             return;
@@ -94,7 +114,7 @@ impl Connections {
     }
 
     fn resting(&self, now: Instant) -> Connection {
-        let until = now.after(self.retry_backoff);
+        let until = now.plus(self.retry_backoff);
         Connection::BackingOff { until }
     }
 
@@ -135,6 +155,12 @@ impl Connections {
             None => true,
             Some(connection) => now >= connection.until(),
         }
+    }
+
+    /// Whether somebody is asked, and nobody has a rest.
+    pub(crate) fn all_in_flight(&self) -> bool {
+        let in_flight = |connection: &Connection| matches!(connection, Connection::AwaitingResponse { .. });
+        !self.is_idle() && self.peers.iter().all(|(_, connection)| in_flight(connection))
     }
 
     pub(crate) fn any_in_flight(&self, now: Instant) -> bool {

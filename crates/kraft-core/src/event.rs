@@ -83,6 +83,7 @@ pub struct AnswerContext {
 
 /// The records of a Fetch answer, after the engine has decoded and checked them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum FetchedRecords {
     /// No bytes.
     Empty,
@@ -112,6 +113,7 @@ pub enum RequestFault {
 
 /// An input of the state machine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Event {
     /// A deadline of the replica has passed: everything that is due happens. Not due: nothing changes.
     Tick,

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 
 /// A request to a peer.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum PeerRequest {
     /// Vote or pre-vote.
     Vote {

@@ -97,6 +97,7 @@ impl Proposals {
     }
 
     /// Takes out a proposal that the high watermark decides about, the oldest first.
+    #[inline]
     pub(crate) fn take_decided(&mut self, high_watermark: i64) -> Option<(ReplyId, ProposalOutcome)> {
         let outcome = |open: &Open| {
             if open.cut && open.proposal.base < high_watermark {
@@ -124,6 +125,7 @@ impl Proposals {
     /// Takes out a proposal of an earlier epoch that our log has lost, as the leader of a later `epoch` in which something is
     /// committed. Whoever leads from now on has that record, and with it everything that stands before it in our log; behind
     /// it nothing of an earlier epoch can stand.
+    #[inline]
     pub(crate) fn take_lost(&mut self, epoch: Epoch) -> Option<ReplyId> {
         if self.cut == 0 {
             return None;

@@ -38,6 +38,7 @@ impl Progress {
     /// The replica has fetched from `offset` on while the leader's log ended at `leader_end`.
     ///
     /// A smaller offset than the last time is believed: the replica may have lost its disk.
+    #[inline(always)]
     pub(crate) fn fetched(&mut self, offset: i64, leader_end: i64, now: Time) {
         if offset >= leader_end {
             self.last_caught_up_ms = self.last_caught_up_ms.max(now.wall_ms);

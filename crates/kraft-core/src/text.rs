@@ -14,11 +14,15 @@ pub struct Text(Form);
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Form {
     /// Bytes behind the length are zero.
-    Short {
-        len: u8,
-        bytes: [u8; SHORT_MAX],
-    },
+    Short(Short),
     Long(Arc<str>),
+}
+
+/// A value of its own, so that it is copied as one piece.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Short {
+    len: u8,
+    bytes: [u8; SHORT_MAX],
 }
 
 impl Text {
@@ -26,14 +30,14 @@ impl Text {
         let len = u8::try_from(text.len()).ok()?;
         let mut bytes = [0; SHORT_MAX];
         bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
-        Some(Self(Form::Short { len, bytes }))
+        Some(Self(Form::Short(Short { len, bytes })))
     }
 
     /// The text as a slice.
     #[must_use]
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            Form::Short { .. } => core::str::from_utf8(self.as_bytes()).expect("it was copied from a text"),
+            Form::Short(_) => core::str::from_utf8(self.as_bytes()).expect("it was copied from a text"),
             Form::Long(text) => text,
         }
     }
@@ -42,7 +46,7 @@ impl Text {
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Form::Short { len, bytes } => &bytes[..usize::from(*len)],
+            Form::Short(short) => &short.bytes[..usize::from(short.len)],
             Form::Long(text) => text.as_bytes(),
         }
     }
@@ -50,10 +54,10 @@ impl Text {
 
 impl Default for Text {
     fn default() -> Self {
-        Self(Form::Short {
+        Self(Form::Short(Short {
             len: 0,
             bytes: [0; SHORT_MAX],
-        })
+        }))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::{
 
 impl Replica {
     /// A voter has everything before `offset`, so a majority may have more than before; not if that is committed already.
+    #[inline(always)]
     pub(super) fn share_has_grown(&mut self, offset: i64, turn: &mut Turn<'_>) {
         if self.high_watermark.is_none_or(|known| offset > known) {
             self.advance_leader_high_watermark(turn);
@@ -40,6 +41,7 @@ impl Replica {
     }
 
     /// A follower has heard of the leader's high watermark. A smaller one than before is old news.
+    #[inline(always)]
     pub(super) fn follow_high_watermark(&mut self, offset: i64, turn: &mut Turn<'_>) {
         let reached = offset.min(turn.end.last_offset);
         if self.high_watermark.is_none_or(|known| reached > known) {
@@ -47,6 +49,7 @@ impl Replica {
         }
     }
 
+    #[inline(always)]
     fn raise_high_watermark(&mut self, offset: i64, turn: &mut Turn<'_>) {
         self.high_watermark = Some(offset);
         if offset > self.committed {

@@ -3,6 +3,7 @@
 use super::{
     Replica, begin_end::Announcement, fetch::FetchRequest, fetch_response::FetchResponse,
     fetch_snapshot::SnapshotRequest, propose::Offer, snapshot_response::Chunk, turn::Turn, vote::Ballot,
+    wake::Wake,
 };
 use crate::{
     error_code::ErrorCode,
@@ -12,15 +13,15 @@ use crate::{
 };
 
 impl Replica {
-    /// Brings an event to the file that knows what to make of it. What comes with every record is near at hand, and a part of
-    /// the step itself, so that an event is not copied on its way.
+    /// Brings an event to the file that knows what to make of it. What comes with every record is near at hand, a part of
+    /// the step itself, and looked at where it lies, so that it is not copied on its way.
     #[inline(always)]
-    pub(super) fn handle(&mut self, event: Event, turn: &mut Turn<'_>) {
-        match event {
-            Event::ReceiveFetch {
-                context,
+    pub(super) fn handle(&mut self, mut event: Event, turn: &mut Turn<'_>) {
+        match &mut event {
+            &mut Event::ReceiveFetch {
+                ref context,
                 from,
-                cluster_id,
+                ref cluster_id,
                 fetch_epoch,
                 fetch_offset,
                 last_fetched_epoch,
@@ -37,28 +38,30 @@ impl Replica {
                     max_wait_ms,
                     max_bytes,
                 };
-                self.handle_fetch(&context, cluster_id.as_ref(), &fetch, turn);
+                self.handle_fetch(context, cluster_id.as_ref(), &fetch, turn);
             }
-            Event::ReceiveFetchResponse {
-                mut answer,
+            &mut Event::ReceiveFetchResponse {
+                ref mut answer,
                 from: _,
                 leader_id,
                 leader_epoch,
                 high_watermark,
                 diverging,
                 snapshot,
-                records,
+                ref mut records,
             } => {
-                answer.leader = answer.leader.or(leader_id.known());
+                if answer.leader.is_none() {
+                    answer.leader = leader_id.known();
+                }
                 let response = FetchResponse {
                     high_watermark,
                     diverging,
                     snapshot,
                     records,
                 };
-                self.handle_fetch_response(&answer, leader_epoch, response, turn);
+                self.handle_fetch_response(answer, leader_epoch, response, turn);
             }
-            Event::Propose {
+            &mut Event::Propose {
                 reply,
                 epoch,
                 records,
@@ -74,8 +77,11 @@ impl Replica {
                 };
                 self.propose(offer, turn);
             }
-            Event::Durable { up_to } => self.durable(up_to, turn),
-            rare => self.handle_rare(rare, turn),
+            &mut Event::Durable { up_to } => self.durable(up_to, turn),
+            _ => {
+                self.wake = Wake::NOW;
+                self.handle_rare(event, turn);
+            }
         }
     }
 

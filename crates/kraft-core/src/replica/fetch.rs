@@ -2,7 +2,7 @@
 
 use super::{Replica, turn::Turn};
 use crate::{
-    answer::{Answer, FetchPlan},
+    answer::{Answer, FetchPlan, PartitionAnswer},
     error_code::ErrorCode,
     event::{PartitionMatch, RequestContext},
     fetch_validation::{FetchPosition, validate_fetch},
@@ -35,6 +35,7 @@ impl FetchRequest {
 }
 
 impl Replica {
+    #[inline(always)]
     pub(super) fn handle_fetch(
         &mut self,
         context: &RequestContext,
@@ -59,10 +60,12 @@ impl Replica {
         let known = self.high_watermark.unwrap_or(-1);
         let answer_now = plan != FetchPlan::Empty || fetch.max_wait_ms == 0 || fetch.high_watermark < known;
         if answer_now || self.parked.is_full() {
-            let answer = self.fetch_answer(plan, &context.listener, turn.log.start());
+            let answer = self.fetch_answer(plan, &context.listener, turn.log_start);
             return self.reply(context.reply, answer, turn);
         }
         let wait = Duration::from_millis(u64::try_from(fetch.max_wait_ms).unwrap_or(0));
+        let until = turn.mono().after(wait);
+        self.wake = self.wake.or(until);
         self.parked.park(ParkedFetch {
             reply: context.reply,
             listener: context.listener.clone(),
@@ -70,11 +73,12 @@ impl Replica {
             epoch: fetch.epoch,
             offset: fetch.offset,
             max_bytes: fetch.max_bytes,
-            until: turn.mono().after(wait),
-            log_start: turn.log.start(),
+            until,
+            log_start: turn.log_start,
         });
     }
 
+    #[inline(always)]
     fn plan_fetch(&mut self, fetch: &FetchRequest, turn: &mut Turn<'_>) -> Result<FetchPlan, ErrorCode> {
         if !fetch.is_valid() {
             return Err(ErrorCode::InvalidRequest);
@@ -97,13 +101,14 @@ impl Replica {
 
     /// As [`validate_fetch`], which says the same of a log that goes on in the leader's own epoch: this leader has written
     /// in it, so it ends with the log.
+    #[inline(always)]
     fn place_fetch(&self, fetch: &FetchRequest, turn: &Turn<'_>) -> FetchPosition {
         let LogEnd {
             last_epoch,
             last_offset,
         } = turn.end;
         let of_this_epoch = fetch.last_epoch == self.epoch && last_epoch == self.epoch;
-        if of_this_epoch && fetch.offset <= last_offset && fetch.offset > turn.log.start() {
+        if of_this_epoch && fetch.offset <= last_offset && fetch.offset > turn.log_start {
             return FetchPosition::Valid;
         }
         validate_fetch(turn.log, fetch.offset, fetch.last_epoch)
@@ -111,6 +116,7 @@ impl Replica {
 
     /// The check of all requests that only a leader of the very epoch may answer. One that hands over serves fetches to
     /// the last, as it waits for them; what else it is asked for it refuses (`check_leads_on`).
+    #[inline(always)]
     pub(super) fn check_leader_epoch(&self, epoch: Epoch) -> Result<(), ErrorCode> {
         if epoch < self.epoch {
             return Err(ErrorCode::FencedLeaderEpoch);
@@ -125,6 +131,7 @@ impl Replica {
     }
 
     /// A replica has everything before `offset`, and is alive.
+    #[inline(always)]
     fn note_fetch(&mut self, from: ReplicaKey, offset: i64, turn: &mut Turn<'_>) {
         let Role::Leader(leader) = &mut self.role else {
             return;
@@ -137,9 +144,16 @@ impl Replica {
         }
     }
 
+    /// The answer of a leader: nobody else has fetches to answer without an error.
+    #[inline(always)]
     fn fetch_answer(&self, plan: FetchPlan, listener: &Text, log_start: i64) -> Answer {
         Answer::Fetch {
-            partition: self.partition_answer(ErrorCode::None, listener),
+            partition: PartitionAnswer {
+                error: ErrorCode::None,
+                leader: Some(self.config.local.id),
+                epoch: self.epoch,
+                endpoint: self.config.listeners.at(listener).cloned(),
+            },
             high_watermark: self.high_watermark.unwrap_or(-1),
             log_start,
             plan,
@@ -150,7 +164,7 @@ impl Replica {
         Answer::Fetch {
             partition: self.partition_answer(error, listener),
             high_watermark: -1,
-            log_start: turn.log.start(),
+            log_start: turn.log_start,
             plan: FetchPlan::Empty,
         }
     }
@@ -164,7 +178,7 @@ impl Replica {
                 Ok(()) => {
                     self.note_fetch(fetch.from, fetch.offset, turn);
                     let plan = self.read_plan(fetch.offset, fetch.max_bytes, turn);
-                    self.fetch_answer(plan, &fetch.listener, turn.log.start())
+                    self.fetch_answer(plan, &fetch.listener, turn.log_start)
                 }
                 Err(error) => self.fetch_error(error, &fetch.listener, turn),
             };

@@ -1,6 +1,6 @@
 //! The answer to our Fetch.
 
-use super::{MAX_OFFSET, Replica, turn::Turn};
+use super::{MAX_OFFSET, Replica, turn::Turn, wake::Wake};
 use crate::{
     action::{Action, AppendPayload, DiskOp},
     control::{BatchInfo, Batches, ControlRecord},
@@ -14,19 +14,20 @@ use crate::{
 use alloc::format;
 
 /// What a Fetch answer carries beside its header.
-pub(super) struct FetchResponse {
+pub(super) struct FetchResponse<'a> {
     pub(super) high_watermark: i64,
     pub(super) diverging: Option<LogOffsetMetadata>,
     pub(super) snapshot: Option<SnapshotId>,
-    pub(super) records: FetchedRecords,
+    pub(super) records: &'a mut FetchedRecords,
 }
 
 impl Replica {
+    #[inline(always)]
     pub(super) fn handle_fetch_response(
         &mut self,
         answer: &AnswerContext,
         epoch: Epoch,
-        response: FetchResponse,
+        response: FetchResponse<'_>,
         turn: &mut Turn<'_>,
     ) {
         let FetchResponse {
@@ -36,23 +37,24 @@ impl Replica {
             records,
         } = response;
         if self.screen(answer, epoch, turn).is_none() {
-            return discard(&records, turn);
+            self.wake = Wake::NOW;
+            return discard(records, turn);
         }
         let follows = matches!(self.role, Role::Follower(_));
         let diverging = diverging.filter(|at| at.epoch >= Epoch(0));
         let snapshot = snapshot.filter(|id| id.epoch >= Epoch(0) || id.end_offset >= 0);
         let success = if !follows {
             // The leader serves us, but nobody says where it listens. Asking on and on would not change that.
-            discard(&records, turn);
+            discard(records, turn);
             false
         } else if answer.error != ErrorCode::None {
-            discard(&records, turn);
+            discard(records, turn);
             false
         } else if let Some(at) = diverging {
-            discard(&records, turn);
+            discard(records, turn);
             self.truncate_to(at, turn)
         } else if let Some(id) = snapshot {
-            discard(&records, turn);
+            discard(records, turn);
             self.begin_download(id, turn)
         } else {
             self.append_fetched(records, high_watermark, turn)
@@ -65,6 +67,22 @@ impl Replica {
             self.abstain_until(high_watermark, turn);
         }
         self.connections.finish(answer.request, success, turn.mono());
+        self.fetch_on(success, turn);
+    }
+
+    /// The leader has answered: on with the next Fetch, which is all that there is to do if nothing else is due.
+    fn fetch_on(&mut self, success: bool, turn: &mut Turn<'_>) {
+        let only_that = success && !turn.cut && self.wake.is_ahead(turn.mono()) && self.connections.is_idle();
+        if !only_that || self.may_not_fetch() {
+            self.wake = Wake::NOW;
+            return;
+        }
+        let wake = if self.send_fetch_to_leader(turn) {
+            self.wake.or(self.connections.given_up_at(turn.mono()))
+        } else {
+            Wake::NOW
+        };
+        self.wake = wake;
     }
 
     /// The leader is alive and serves this replica.
@@ -106,6 +124,7 @@ impl Replica {
         }
         self.truncation = self.disk(DiskOp::Truncate { to }, turn);
         self.control.truncate_newer(to);
+        self.voters_may_have_changed();
         self.proposals.truncated(to);
         turn.end.last_offset = to;
         turn.cut = true;
@@ -165,9 +184,15 @@ impl Replica {
         is_ahead && id.end_offset >= self.committed
     }
 
-    fn append_fetched(&mut self, records: FetchedRecords, high_watermark: i64, turn: &mut Turn<'_>) -> bool {
+    #[inline(always)]
+    fn append_fetched(
+        &mut self,
+        records: &mut FetchedRecords,
+        high_watermark: i64,
+        turn: &mut Turn<'_>,
+    ) -> bool {
         if let FetchedRecords::Batches { batches, payload } = records
-            && !self.append_batches(batches, payload, turn)
+            && !self.append_batches(batches, *payload, turn)
         {
             return false;
         }
@@ -179,20 +204,21 @@ impl Replica {
 
     /// Appends what the leader sent, up to the first batch of an epoch that this replica does not know yet
     /// (KAFKA-18723).
-    fn append_batches(&mut self, mut batches: Batches, payload: PayloadId, turn: &mut Turn<'_>) -> bool {
+    #[inline(always)]
+    fn append_batches(&mut self, batches: &mut Batches, payload: PayloadId, turn: &mut Turn<'_>) -> bool {
         let known = batches
             .iter()
             .position(|batch| batch.epoch > self.epoch)
             .unwrap_or(batches.len());
         if known < batches.len() {
-            batches.truncate(known);
+            *batches = batches.iter().take(known).cloned().collect();
         }
         if batches.is_empty() {
             turn.emit(Action::Discard { payload });
             return true;
         }
         let mut end = turn.end;
-        for batch in &batches {
+        for batch in batches.iter() {
             if batch.base != end.last_offset || batch.last < batch.base || batch.last >= MAX_OFFSET {
                 let reason = format!(
                     "the leader of epoch {} sent offsets {} to {} where offset {} comes next",
@@ -228,14 +254,17 @@ impl Replica {
                 last_offset: batch.last + 1,
             };
         }
-        for batch in batches.iter().filter(|batch| batch.control.is_some()) {
-            self.control.append(batch);
-            self.control.truncate_older(turn.log.start());
+        for batch in batches.iter() {
+            if batch.control.is_some() {
+                self.control.append(batch);
+                self.control.truncate_older(turn.log_start);
+                self.voters_may_have_changed();
+            }
+            self.proposals.appended(batch);
         }
-        batches.iter().for_each(|batch| self.proposals.appended(batch));
         let op = DiskOp::Append {
             base: turn.end.last_offset,
-            batches,
+            batches: core::mem::take(batches),
             payload: AppendPayload::Fetched(payload),
         };
         self.disk(op, turn);

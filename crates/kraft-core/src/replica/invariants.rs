@@ -97,6 +97,10 @@ impl Replica {
             Role::Follower(follower) => {
                 assert!(follower.leader != local.id, "nobody follows itself");
                 assert!(
+                    follower.key == self.voter_key(follower.leader),
+                    "requests are addressed as the voter set says"
+                );
+                assert!(
                     !follower.endpoints.is_empty(),
                     "a follower knows where its leader listens"
                 );

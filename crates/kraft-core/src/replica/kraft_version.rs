@@ -118,6 +118,9 @@ impl Replica {
         let Role::Leader(leader) = &mut self.role else {
             return;
         };
+        if leader.upgrade_callers.is_empty() {
+            return;
+        }
         let (done, open) = core::mem::take(&mut leader.upgrade_callers)
             .into_iter()
             .partition(|(_, offset)| *offset < high_watermark);

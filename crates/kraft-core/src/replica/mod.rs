@@ -27,6 +27,7 @@ mod turn;
 mod update_voter;
 mod vote;
 mod voter_change;
+mod wake;
 
 #[cfg(test)]
 mod tests;
@@ -59,6 +60,7 @@ use core::time::Duration;
 use snapshot_response::Installing;
 use tickets::Tickets;
 use turn::Turn;
+use wake::Wake;
 
 /// The last epoch. None follows it: that would leave the range of the wire.
 pub(crate) const MAX_EPOCH: Epoch = Epoch(i32::MAX - 1);
@@ -110,6 +112,8 @@ pub struct Replica {
     unreachable: BTreeSet<NodeId>,
     /// Nothing happens any more.
     ended: bool,
+    /// When the role has something to do by itself, at the earliest.
+    wake: Wake,
 }
 
 impl Replica {
@@ -118,17 +122,23 @@ impl Replica {
     /// `log` shows everything that earlier steps have ordered. Time never goes back.
     #[inline]
     pub fn step(&mut self, event: Event, log: &impl LogView, now: Time, out: &mut Vec<Action>) {
-        let mut turn = Turn::new(log, now, out);
+        self.take(event, &mut Turn::new(log, now, out));
+    }
+
+    /// The step itself, in which it does not matter any more which log it is.
+    fn take(&mut self, event: Event, turn: &mut Turn<'_>) {
         if self.ended {
-            Self::refuse_after_end(event, &mut turn);
-            return;
+            return Self::refuse_after_end(event, turn);
         }
-        self.handle(event, &mut turn);
-        if !self.is_at_rest(&turn) {
-            self.poll(&mut turn);
+        self.handle(event, turn);
+        let waits_for_disk = turn.unfinished.is_some() && matches!(self.role, Role::Leader(_));
+        if waits_for_disk || !self.wake.is_ahead(turn.mono()) {
+            self.poll(turn);
+            self.wake = self.next_wake();
         }
         if cfg!(debug_assertions) {
             self.check(turn.end);
+            self.check_rest(turn);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What a role does by itself: time-outs, and whatever can be sent now.
 
-use super::{MAX_EPOCH, Replica, turn::Turn};
+use super::{MAX_EPOCH, Replica, turn::Turn, wake::Wake};
 use crate::{
     epoch_election::EpochElection,
     ids::NodeId,
@@ -15,28 +15,33 @@ impl Replica {
     /// matters where an election timeout of 0 would go in circles.
     const POLLS_MAX: usize = 8;
 
-    /// Whether [`poll`](Self::poll) would find nothing to do, as after most events: no time is over, and the role waits for
-    /// nothing but events. In doubt it is asked.
-    #[inline]
-    pub(super) fn is_at_rest(&self, turn: &Turn<'_>) -> bool {
-        let now = turn.mono();
-        let role_is_at_rest = match &self.role {
-            Role::Leader(leader) => turn.log.oldest_unfinished().is_none() && leader.is_at_rest(now),
-            Role::Follower(follower) => {
-                !self.connections.is_idle()
-                    && !follower.update_due
-                    && !follower.fetch.expired(now)
-                    && !follower.update_voter.expired(now)
-                    && self.connections.any_in_flight(now)
+    /// The moment before which [`poll`](Self::poll) would find nothing to do, if nothing happens: no time is over, and the
+    /// role waits for nothing but events. In doubt it is asked.
+    pub(super) fn next_wake(&self) -> Wake {
+        let role = match &self.role {
+            Role::Leader(leader) if leader.waits_for_events() => {
+                Some(leader.heartbeat.min(leader.check_quorum.deadline()))
             }
-            Role::Unattached(_) | Role::Prospective(_) | Role::Candidate(_) | Role::Resigned(_) => false,
+            Role::Follower(follower) if !follower.update_due && self.connections.all_in_flight() => {
+                earlier(follower.fetch.deadline(), follower.update_voter.deadline())
+            }
+            _ => return Wake::NOW,
         };
-        role_is_at_rest
-            && !self.ended
-            && !self.shutting_down()
-            && self.connections.next_change().is_none_or(|change| now < change)
-            && self.parked.next_deadline().is_none_or(|deadline| now < deadline)
-            && !self.proposals.patience().expired(now)
+        if self.ended || self.shutting_down() {
+            return Wake::NOW;
+        }
+        let waiting = earlier(self.parked.next_deadline(), self.proposals.patience().deadline());
+        let next = earlier(earlier(role, waiting), self.connections.next_change());
+        Wake::at(next.unwrap_or(Instant(u64::MAX)))
+    }
+
+    /// Asserts that a replica that does not look after itself has nothing to look after.
+    pub(super) fn check_rest(&self, turn: &Turn<'_>) {
+        let (now, due) = (turn.mono(), self.next_wake());
+        assert!(
+            due.is_ahead(now) || !self.wake.is_ahead(now) || self.ended,
+            "a time-out is missed"
+        );
     }
 
     /// Lets the role act until it has nothing left to do.
@@ -184,7 +189,7 @@ impl Replica {
         let now = turn.mono();
         self.expire_change(turn);
         let shutting_down = self.shutting_down();
-        let unfinished = turn.log.oldest_unfinished();
+        let unfinished = turn.unfinished;
         let Role::Leader(leader) = &self.role else {
             return;
         };
@@ -197,7 +202,7 @@ impl Replica {
         };
         leader.disk_patience = unfinished
             .filter(|_| replaceable)
-            .map_or(Timer::NEVER, |since| Timer::at(since.after(window)));
+            .map_or(Timer::NEVER, |since| Timer::at(since.plus(window)));
         if let Some(end) = self.shutdown.deadline()
             && leader.handover == Timer::NEVER
         {
@@ -292,7 +297,8 @@ impl Replica {
         };
         let leader = follower.leader;
         if self.connections.is_idle() && follower.endpoint.is_some() {
-            return self.send_fetch_to_leader(turn);
+            self.send_fetch_to_leader(turn);
+            return;
         }
         if self.connections.any_in_flight(now) {
             return;

@@ -48,7 +48,7 @@ impl Replica {
         };
         let op = DiskOp::Append {
             base,
-            batches: Batches::from_buf([batch]),
+            batches: Batches::one(batch),
             payload: AppendPayload::Proposal(payload),
         };
         self.disk(op, turn);

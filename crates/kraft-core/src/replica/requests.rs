@@ -48,7 +48,7 @@ impl Replica {
     }
 
     /// The key of a voter as its set names it.
-    fn voter_key(&self, id: NodeId) -> ReplicaKey {
+    pub(super) fn voter_key(&self, id: NodeId) -> ReplicaKey {
         self.voters()
             .get(id)
             .map_or(ReplicaKey::without_directory(id), |voter| voter.key)
@@ -146,17 +146,20 @@ impl Replica {
         true
     }
 
-    /// Asks the leader for the next piece of the snapshot that is being fetched, else for records.
-    pub(super) fn send_fetch_to_leader(&mut self, turn: &mut Turn<'_>) {
+    /// Asks the leader for the next piece of the snapshot that is being fetched, else for records. Returns whether it
+    /// could be asked.
+    #[inline(always)]
+    pub(super) fn send_fetch_to_leader(&mut self, turn: &mut Turn<'_>) -> bool {
         let Role::Follower(follower) = &self.role else {
-            return;
+            return false;
         };
         let Some(endpoint) = follower.endpoint.clone() else {
-            return;
+            return false;
         };
-        let to = self.voter_key(follower.leader);
+        let to = follower.key;
         let Some(download) = follower.download else {
-            return self.send_fetch(to, endpoint, turn);
+            self.send_fetch(to, endpoint, turn);
+            return true;
         };
         let body = PeerRequest::FetchSnapshot {
             cluster_id: self.cluster_id(),
@@ -168,6 +171,7 @@ impl Replica {
         };
         // Waits for the piece before, so that a fast leader does not fill the queue of a slow disk.
         self.send(to, endpoint, body, self.tickets.newest(), turn);
+        true
     }
 
     /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything.
@@ -207,14 +211,13 @@ impl Replica {
         let Role::Follower(follower) = &self.role else {
             return false;
         };
-        let leader = follower.leader;
+        let (leader, to) = (follower.leader, follower.key);
         if !self.connections.ready(leader, turn.mono()) {
             return false;
         }
         let Some(endpoint) = follower.endpoint.clone() else {
             return false;
         };
-        let to = self.voter_key(leader);
         self.send(to, endpoint, body, self.tickets.election(), turn);
         true
     }

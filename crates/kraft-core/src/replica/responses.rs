@@ -22,7 +22,7 @@ enum Screened {
 impl Replica {
     /// Applies the rules that all answers share. Returns who answered if the handler of its kind has to go on;
     /// otherwise the request is over. An answer that nobody waits for any more is ignored.
-    #[inline]
+    #[inline(always)]
     pub(super) fn screen(
         &mut self,
         answer: &AnswerContext,
@@ -42,6 +42,16 @@ impl Replica {
             // None of the rules has anything to say of an answer without an error, in the epoch that is known.
             return Some(from);
         }
+        self.screen_with_care(answer, epoch, from, turn)
+    }
+
+    fn screen_with_care(
+        &mut self,
+        answer: &AnswerContext,
+        epoch: Epoch,
+        from: NodeId,
+        turn: &mut Turn<'_>,
+    ) -> Option<NodeId> {
         let screened = if answer.top_level != ErrorCode::None {
             self.top_level_error(answer.top_level, turn)
         } else if answer.partition != PartitionMatch::Metadata {
@@ -131,6 +141,7 @@ impl Replica {
 
     /// No leader is known, or only its id. Whoever names one that cannot be reached is not asked again without a rest: it
     /// would say the same.
+    #[inline]
     fn lacks_leader_address(&self) -> bool {
         match &self.role {
             Role::Unattached(_) | Role::Candidate(_) => true,

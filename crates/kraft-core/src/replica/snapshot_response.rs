@@ -172,6 +172,7 @@ impl Replica {
             return self.fatal(reason, turn);
         }
         self.control.load(snapshot, control);
+        self.voters_may_have_changed();
         self.follow_high_watermark(snapshot.end_offset, turn);
         self.may_fetch_again(turn);
     }

@@ -1,6 +1,6 @@
 //! How a replica starts.
 
-use super::{MAX_EPOCH, Replica, abstention::Abstention, tickets::Tickets, turn::Turn};
+use super::{MAX_EPOCH, Replica, abstention::Abstention, tickets::Tickets, turn::Turn, wake::Wake};
 use crate::{
     action::Action,
     config::{Config, Recovered},
@@ -73,6 +73,7 @@ impl Replica {
             shutdown: Timer::NEVER,
             unreachable: BTreeSet::new(),
             ended: false,
+            wake: Wake::NOW,
             config: Arc::new(config),
         };
         let (epoch, role) = replica.initial_role(recovered.election, &turn)?;

@@ -236,10 +236,10 @@ impl Replica {
             .any(|record| matches!(record, ControlRecord::Voters(_)));
         let voters_before = names_voters.then(|| self.voters().clone());
         self.control.append(&batch);
-        self.control.truncate_older(turn.log.start());
+        self.control.truncate_older(turn.log_start);
         let op = DiskOp::Append {
             base,
-            batches: Batches::from_buf([batch]),
+            batches: Batches::one(batch),
             payload: AppendPayload::Control {
                 records,
                 timestamp_ms: turn.now.wall_ms,
@@ -353,6 +353,7 @@ impl Replica {
     ) -> Follower {
         Follower {
             leader,
+            key: self.voter_key(leader),
             endpoint: endpoints.at(&self.config.default_listener).cloned(),
             endpoints,
             voted,
@@ -363,6 +364,16 @@ impl Replica {
             has_fetched: false,
             has_updated_leader: false,
             download: None,
+        }
+    }
+
+    /// A follower's log says something else of the voters than before.
+    pub(super) fn voters_may_have_changed(&mut self) {
+        if let Role::Follower(follower) = &self.role {
+            let key = self.voter_key(follower.leader);
+            if let Role::Follower(follower) = &mut self.role {
+                follower.key = key;
+            }
         }
     }
 

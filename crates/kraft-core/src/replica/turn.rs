@@ -17,6 +17,12 @@ pub(crate) struct Turn<'a> {
     out: &'a mut Vec<Action>,
     /// The end of the log after everything that this step has emitted.
     pub(crate) end: LogEnd,
+    /// The start of the log before this step.
+    pub(crate) log_start: i64,
+    /// What was durable of it.
+    flushed: i64,
+    /// When the oldest disk operation that is not finished was submitted.
+    pub(crate) unfinished: Option<Instant>,
     /// Whether the role has changed since this was last cleared.
     pub(crate) changed: bool,
     /// Whether this step cuts the log, so that the epoch of its end is not known before the next one.
@@ -24,13 +30,17 @@ pub(crate) struct Turn<'a> {
 }
 
 impl<'a> Turn<'a> {
+    /// What nearly every step looks at is read here, where it is known which log it is.
     #[inline]
-    pub(crate) fn new(log: &'a dyn LogView, now: Time, out: &'a mut Vec<Action>) -> Self {
+    pub(crate) fn new(log: &'a impl LogView, now: Time, out: &'a mut Vec<Action>) -> Self {
         Self {
             log,
             now,
             out,
             end: log.end(),
+            log_start: log.start(),
+            flushed: log.flushed_end(),
+            unfinished: log.oldest_unfinished(),
             changed: false,
             cut: false,
         }
@@ -51,6 +61,6 @@ impl<'a> Turn<'a> {
         if mutated!(LeaderNotFlushed) {
             return self.end.last_offset;
         }
-        self.log.flushed_end().min(self.end.last_offset)
+        self.flushed.min(self.end.last_offset)
     }
 }

@@ -1,7 +1,7 @@
 //! What adding and removing a voter have in common: one change at a time, and only by a leader that has committed
 //! something in its epoch (KIP-853, Kafka's `ChangeVoterHandlerState`).
 
-use super::{Replica, turn::Turn};
+use super::{Replica, turn::Turn, wake::Wake};
 use crate::{
     answer::Answer,
     control::ControlRecord,
@@ -183,7 +183,10 @@ impl Replica {
         let Role::Leader(leader) = &mut self.role else {
             return;
         };
-        leader.resign_requested |= removed;
+        if removed {
+            leader.resign_requested = true;
+            self.wake = Wake::NOW;
+        }
         let Some(change) = &leader.pending_change else {
             return;
         };

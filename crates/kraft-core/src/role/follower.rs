@@ -12,6 +12,8 @@ use crate::{
 pub(crate) struct Follower {
     /// The leader.
     pub(crate) leader: NodeId,
+    /// Its key as the voter set in force names it, which the requests to it are addressed to.
+    pub(crate) key: ReplicaKey,
     /// Where it listens; never empty.
     pub(crate) endpoints: Endpoints,
     /// Where it listens for this replica: on the default listener, looked up once.

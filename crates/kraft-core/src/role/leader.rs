@@ -114,6 +114,7 @@ impl Leader {
     }
 
     /// Where the voter is that `key` counts as.
+    #[inline(always)]
     fn place(&self, key: &ReplicaKey) -> Option<usize> {
         // A handful of voters is looked through sooner than halved.
         let place = self.voters.iter().position(|(voter, _)| voter.id == key.id)?;
@@ -122,6 +123,7 @@ impl Leader {
     }
 
     /// `key` has fetched from `offset` on. Returns whether it is a voter, which so has shown that it is there.
+    #[inline(always)]
     pub(crate) fn fetched(&mut self, key: ReplicaKey, offset: i64, leader_end: i64, now: Time) -> bool {
         if let Some(place) = self.place(&key) {
             self.voters[place].1.fetched(offset, leader_end, now);
@@ -133,6 +135,7 @@ impl Leader {
         false
     }
 
+    #[inline(never)]
     fn observed(&mut self, key: ReplicaKey, offset: i64, leader_end: i64, now: Time) {
         if let Some(progress) = self.observers.get_mut(&key) {
             progress.fetched(offset, leader_end, now);
@@ -196,11 +199,9 @@ impl Leader {
         self.check_quorum.credit(voter, needed, now);
     }
 
-    /// Whether no time-out has come and nobody waits for anything, as is the case nearly always.
-    pub(crate) fn is_at_rest(&self, now: Instant) -> bool {
-        now < self.heartbeat
-            && now < self.check_quorum.deadline()
-            && self.disk_patience == Timer::NEVER
+    /// Whether nobody waits for anything, and no time-out is ahead but those of the voters, as is the case nearly always.
+    pub(crate) fn waits_for_events(&self) -> bool {
+        self.disk_patience == Timer::NEVER
             && self.handover == Timer::NEVER
             && self.pending_change.is_none()
             && !self.resign_requested

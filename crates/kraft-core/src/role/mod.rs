@@ -35,6 +35,7 @@ pub enum RoleName {
 
 /// A role with what it needs to remember.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub(crate) enum Role {
     Unattached(Unattached),
     Prospective(Prospective),

@@ -193,7 +193,7 @@ where
                 if let Some(BatchInfo { last, epoch, .. }) = batches.last() {
                     self.observations.append(base, *last, *epoch, leading, now);
                 }
-                match self.append(base, batches.into_vec(), payload) {
+                match self.append(base, batches.to_vec(), payload) {
                     Ok(op) => op,
                     Err(reason) => return self.end(Err(NodeError::Contradiction { reason })),
                 }
