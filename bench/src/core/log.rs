@@ -33,7 +33,7 @@ impl Log {
     }
 
     /// Takes over an operation that the core has ordered.
-    #[inline]
+    #[inline(always)]
     pub(super) fn order(&mut self, ticket: Ticket, op: &DiskOp) {
         self.ordered = ticket;
         match op {
@@ -54,6 +54,7 @@ impl Log {
     }
 
     /// Makes everything durable. Returns up to which operation that is new.
+    #[inline(always)]
     pub(super) fn flush(&mut self) -> Option<Ticket> {
         if self.durable == self.ordered {
             return None;

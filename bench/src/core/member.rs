@@ -2,10 +2,10 @@
 
 use super::log::Log;
 use kraft_core::{
-    Action, Answer, AnswerContext, BatchInfo, Batches, Config, ControlRecord, Endpoint, Endpoints, ErrorCode,
-    Event, FetchPlan, FetchedRecords, Instant, NodeId, PartitionAnswer, PartitionMatch, PayloadId,
-    PeerRequest, Recovered, Replica, ReplicaKey, ReplyId, RequestContext, RequestId, SnapshotId,
-    SupportedVersions, Text, Time, VoterNode, VoterSet, exchange,
+    Action, Answer, AnswerContext, BatchInfo, Batches, ClusterMatch, Config, ControlRecord, Endpoint,
+    Endpoints, ErrorCode, Event, FetchPlan, FetchedRecords, Instant, Listener, NodeId, PartitionAnswer,
+    PartitionMatch, PayloadId, PeerRequest, Recovered, Replica, ReplicaKey, ReplyId, RequestContext,
+    RequestId, SnapshotId, SupportedVersions, Time, VoterNode, VoterSet, exchange,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -35,7 +35,7 @@ impl Member {
         Self { replica, log, out }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn step(&mut self, event: Event, now: Time) {
         self.replica.step(event, &self.log, now, &mut self.out);
     }
@@ -51,19 +51,19 @@ pub(super) fn place(id: NodeId) -> usize {
     usize::try_from(id.0 - 1).expect("a voter's id")
 }
 
-fn context(reply: ReplyId, listener: &Text) -> RequestContext {
+fn context(reply: ReplyId) -> RequestContext {
     RequestContext {
         reply,
-        listener: listener.clone(),
+        listener: Listener::Advertised(0),
         partition: PartitionMatch::Metadata,
     }
 }
 
-/// A Fetch as the leader sees it.
-#[inline]
-pub(super) fn fetch_event(reply: ReplyId, listener: &Text, body: &PeerRequest) -> Event {
+/// A Fetch as the leader sees it. All are of one cluster, and have one listener.
+#[inline(always)]
+pub(super) fn fetch_event(reply: ReplyId, body: &PeerRequest) -> Event {
     let PeerRequest::Fetch {
-        cluster_id,
+        cluster_id: _,
         replica,
         epoch,
         log_end,
@@ -75,9 +75,9 @@ pub(super) fn fetch_event(reply: ReplyId, listener: &Text, body: &PeerRequest) -
         panic!("a Fetch was expected: {body:?}");
     };
     Event::ReceiveFetch {
-        context: context(reply, listener),
+        context: context(reply),
         from: *replica,
-        cluster_id: Some(cluster_id.clone()),
+        cluster: ClusterMatch::Ours,
         fetch_epoch: *epoch,
         fetch_offset: log_end.last_offset,
         last_fetched_epoch: log_end.last_epoch,
@@ -101,29 +101,42 @@ pub(super) fn answer_event(
             high_watermark,
             log_start: _,
             plan,
-        } => Event::ReceiveFetchResponse {
-            from,
-            leader_id: partition.leader.unwrap_or(NodeId::NONE),
-            leader_epoch: partition.epoch,
-            answer: answered(request, partition),
-            high_watermark: *high_watermark,
-            diverging: None,
-            snapshot: None,
-            records: match plan {
-                FetchPlan::Empty => FetchedRecords::Empty,
-                FetchPlan::Read { .. } => FetchedRecords::Batches {
-                    batches: Batches::one(newest.clone()),
-                    payload: PayloadId(1),
-                },
-                FetchPlan::Diverging(_) | FetchPlan::Snapshot(_) => panic!("nobody falls behind here"),
-            },
-        },
+        } => fetch_response_event(request, from, partition, *high_watermark, plan, newest),
         other => exchange::answer_event(request, from, other.clone(), Batches::new(), PayloadId(1))
             .expect("nobody asked for anything else"),
     }
 }
 
-#[inline]
+/// The answer to a Fetch as the replica sees it that asked.
+#[inline(always)]
+pub(super) fn fetch_response_event(
+    request: RequestId,
+    from: ReplicaKey,
+    partition: &PartitionAnswer,
+    high_watermark: i64,
+    plan: &FetchPlan,
+    newest: &BatchInfo,
+) -> Event {
+    Event::ReceiveFetchResponse {
+        from,
+        leader_id: partition.leader.unwrap_or(NodeId::NONE),
+        leader_epoch: partition.epoch,
+        answer: answered(request, partition),
+        high_watermark,
+        diverging: None,
+        snapshot: None,
+        records: match plan {
+            FetchPlan::Empty => FetchedRecords::Empty,
+            FetchPlan::Read { .. } => FetchedRecords::Batches {
+                batches: Batches::one(newest.clone()),
+                payload: PayloadId(1),
+            },
+            FetchPlan::Diverging(_) | FetchPlan::Snapshot(_) => panic!("nobody falls behind here"),
+        },
+    }
+}
+
+#[inline(always)]
 fn answered(request: RequestId, partition: &PartitionAnswer) -> AnswerContext {
     AnswerContext {
         request,

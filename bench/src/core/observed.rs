@@ -2,7 +2,7 @@
 
 use super::{
     cluster::Cluster,
-    member::{LISTENER, Member, fetch_event, key, time},
+    member::{Member, fetch_event, key, time},
 };
 use kraft_core::{Action, Event, LogEnd, LogView as _, PeerRequest, ReplyId};
 use std::hint::black_box;
@@ -76,7 +76,7 @@ impl Observed {
             max_wait_ms: WAIT_MS,
             max_bytes: 1 << 20,
         };
-        let event = fetch_event(ReplyId(self.fetches), &LISTENER.into(), &body);
+        let event = fetch_event(ReplyId(self.fetches), &body);
         self.leader.step(event, time(self.us));
         black_box(self.leader.replica.next_deadline());
     }

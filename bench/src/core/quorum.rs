@@ -2,9 +2,9 @@
 
 use super::{
     cluster::{Cluster, asker, reply_to},
-    member::{LISTENER, Member, answer_event, fetch_event, key, time},
+    member::{Member, fetch_event, fetch_response_event, key, time},
 };
-use kraft_core::{Action, Event, PayloadId, ReplicaKey, ReplyId, Text, Time};
+use kraft_core::{Action, Answer, Event, FetchPlan, PayloadId, ReplicaKey, ReplyId, Time};
 
 /// What a step is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,7 +52,6 @@ impl Watch for Unwatched {
 pub struct Quorum {
     leader: Member,
     leader_key: ReplicaKey,
-    listener: Text,
     followers: Vec<Follower>,
     us: u64,
     proposals: u64,
@@ -87,7 +86,6 @@ impl Quorum {
         let mut quorum = Self {
             leader,
             leader_key: key(leader_place),
-            listener: LISTENER.into(),
             followers,
             us,
             proposals: 0,
@@ -144,7 +142,7 @@ impl Quorum {
         for place in 0..self.followers.len() {
             let Follower { member, place } = &mut self.followers[place];
             if let Some(Action::Send { request, body, .. }) = member.out.last() {
-                let fetch = fetch_event(reply_to(*place, *request), &self.listener, body);
+                let fetch = fetch_event(reply_to(*place, *request), body);
                 member.out.clear();
                 self.step_leader(step, fetch, now, watch);
             }
@@ -162,14 +160,36 @@ impl Quorum {
         for action in &leader.out {
             match action {
                 Action::Disk { ticket, op } => leader.log.order(*ticket, op),
-                Action::Reply { reply, answer, .. } => {
+                Action::Reply {
+                    reply,
+                    answer:
+                        Answer::Fetch {
+                            partition,
+                            high_watermark,
+                            plan,
+                            log_start: _,
+                        },
+                    ..
+                } => {
                     let (place, request) = asker(*reply);
-                    let event = answer_event(request, self.leader_key, answer, leader.log.newest());
+                    let newest = leader.log.newest();
+                    let event = fetch_response_event(
+                        request,
+                        self.leader_key,
+                        partition,
+                        *high_watermark,
+                        plan,
+                        newest,
+                    );
+                    let step = match plan {
+                        FetchPlan::Read { .. } => Step::FetchResponse,
+                        _ => Step::CommittedResponse,
+                    };
                     let follower = followers
                         .iter_mut()
                         .find(|follower| follower.place == place)
                         .expect("a follower asked");
-                    follower.answered(event, now, watch);
+                    follower.answered(step, event, now, watch);
                 }
                 Action::Accept { .. } | Action::Outcome { .. } | Action::Commit { .. } => {}
                 other => panic!("{other:?} in steady state"),
@@ -180,14 +200,9 @@ impl Quorum {
 }
 
 impl Follower {
-    #[inline]
-    fn answered(&mut self, event: Event, now: Time, watch: &mut impl Watch) {
+    #[inline(always)]
+    fn answered(&mut self, step: Step, event: Event, now: Time, watch: &mut impl Watch) {
         let member = &mut self.member;
-        let step = if matches!(&event, Event::ReceiveFetchResponse { records, .. } if has_batches(records)) {
-            Step::FetchResponse
-        } else {
-            Step::CommittedResponse
-        };
         watch.before();
         member.step(event, now);
         watch.after(step);
@@ -210,8 +225,4 @@ impl Follower {
             );
         }
     }
-}
-
-fn has_batches(records: &kraft_core::FetchedRecords) -> bool {
-    matches!(records, kraft_core::FetchedRecords::Batches { .. })
 }

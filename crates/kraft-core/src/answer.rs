@@ -7,7 +7,7 @@ use crate::{
     offsets::{LogOffsetMetadata, SnapshotId},
     reconfig::{ChangeRefusal, ReconfigOutcome, UpgradeOutcome},
 };
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
 
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -123,7 +123,7 @@ pub struct QuorumDescription {
     /// Everybody else who fetches.
     pub observers: Vec<ReplicaProgress>,
     /// The voters' endpoints.
-    pub nodes: Vec<(NodeId, Endpoints)>,
+    pub nodes: Arc<[(NodeId, Endpoints)]>,
 }
 
 /// How far one replica is, as the leader knows.

@@ -101,7 +101,9 @@ impl Connections {
         let Some(place) = self.peers.iter().position(|(_, peer)| peer.awaits(request)) else {
             return;
         };
-        if success {
+        if success && self.peers.len() == 1 {
+            self.peers.clear();
+        } else if success {
             self.forget_at(place);
         } else {
             self.peers[place].1 = self.resting(now);
@@ -129,12 +131,7 @@ impl Connections {
     }
 
     fn forget_at(&mut self, place: usize) {
-        // With one peer, which is all that a follower has, nothing has to move up.
-        if place + 1 == self.peers.len() {
-            self.peers.truncate(place);
-        } else {
-            self.peers.remove(place);
-        }
+        self.peers.remove(place);
     }
 
     /// Whether all peers are ready.

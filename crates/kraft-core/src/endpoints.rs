@@ -1,6 +1,6 @@
 //! Where replicas listen.
 
-use crate::text::Text;
+use crate::{event::Listener, text::Text};
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 use core::{
     cmp::Ordering,
@@ -95,6 +95,31 @@ impl Endpoints {
     #[must_use]
     pub fn of(&self, listener: &str) -> Option<&Endpoint> {
         self.at(&Text::from(listener))
+    }
+
+    /// The listener of this name, in short if it is one of these.
+    #[must_use]
+    pub fn listener(&self, name: &str) -> Listener {
+        let place = self.0.iter().position(|(known, _)| known == name);
+        let place = place.and_then(|place| u16::try_from(place).ok());
+        place.map_or_else(|| name.into(), Listener::Advertised)
+    }
+
+    /// The endpoint of a listener, where these are the endpoints among which it has its place.
+    #[inline(always)]
+    pub(crate) fn own(&self, listener: &Listener) -> Option<&Endpoint> {
+        match listener {
+            Listener::Advertised(place) => Some(&self.0.get(usize::from(*place))?.1),
+            Listener::Named(name) => self.at(name),
+        }
+    }
+
+    /// The endpoint of a listener that has its place among the endpoints `own`.
+    pub(crate) fn corresponding(&self, listener: &Listener, own: &Self) -> Option<&Endpoint> {
+        match listener {
+            Listener::Advertised(place) => self.at(&own.0.get(usize::from(*place))?.0),
+            Listener::Named(name) => self.at(name),
+        }
     }
 
     /// As [`of`](Self::of), for a name that is a text already.

@@ -53,13 +53,50 @@ pub enum PartitionMatch {
     Malformed,
 }
 
+/// Whether a request speaks of this cluster. One that names none does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ClusterMatch {
+    /// It does.
+    Ours,
+    /// It names another one.
+    Other,
+}
+
+impl ClusterMatch {
+    /// Ids are compared as strings.
+    #[must_use]
+    pub fn of(named: Option<&str>, ours: &str) -> Self {
+        if named.is_none_or(|id| id == ours) {
+            Self::Ours
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// The listener that a request arrived on. Its answer names the leader's endpoint of this listener.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Listener {
+    /// One that this replica advertises, by its place among [`Config::listeners`](crate::Config::listeners):
+    /// [`Endpoints::listener`] knows it.
+    Advertised(u16),
+    /// Any, by its name.
+    Named(Text),
+}
+
+impl From<&str> for Listener {
+    fn from(name: &str) -> Self {
+        Self::Named(name.into())
+    }
+}
+
 /// What every request carries beside its own fields.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RequestContext {
     /// Where the answer goes.
     pub reply: ReplyId,
-    /// The listener that it arrived on; answers name the leader's endpoint of this listener.
-    pub listener: Text,
+    /// The listener that it arrived on.
+    pub listener: Listener,
     /// Which partition it speaks of.
     pub partition: PartitionMatch,
 }
@@ -215,8 +252,8 @@ pub enum Event {
         context: RequestContext,
         /// The fetcher; its id may be negative.
         from: ReplicaKey,
-        /// The sender's cluster.
-        cluster_id: Option<Text>,
+        /// The sender's cluster: as Fetches come with every record, the engine compares it.
+        cluster: ClusterMatch,
         /// The epoch that the fetcher believes in (`CurrentLeaderEpoch`).
         fetch_epoch: Epoch,
         /// The offset it wants next.

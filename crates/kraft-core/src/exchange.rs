@@ -8,19 +8,21 @@ use crate::{
     control::Batches,
     endpoints::Endpoints,
     error_code::ErrorCode,
-    event::{AnswerContext, Event, FetchedRecords, PartitionMatch, RequestContext, SuccessorRank},
+    event::{
+        AnswerContext, ClusterMatch, Event, FetchedRecords, Listener, PartitionMatch, RequestContext,
+        SuccessorRank,
+    },
     handles::{PayloadId, ReplyId, RequestId},
     ids::{NodeId, ReplicaKey},
     offsets::SnapshotId,
     peer_request::PeerRequest,
-    text::Text,
 };
 
 /// The request `body` of `from` as the replica `to` gets it on `listener`; `None` for ApiVersions, which is no event.
 #[must_use]
 pub fn request_event(
     reply: ReplyId,
-    listener: Text,
+    listener: Listener,
     from: ReplicaKey,
     to: &ReplicaKey,
     body: PeerRequest,
@@ -79,7 +81,7 @@ pub fn request_event(
             successor_rank: SuccessorRank::of(to, &preferred_successors),
         },
         PeerRequest::Fetch {
-            cluster_id,
+            cluster_id: _,
             replica,
             epoch,
             log_end,
@@ -89,7 +91,8 @@ pub fn request_event(
         } => Event::ReceiveFetch {
             context,
             from: replica,
-            cluster_id: Some(cluster_id),
+            // All in one process are of one cluster.
+            cluster: ClusterMatch::Ours,
             fetch_epoch: epoch,
             fetch_offset: log_end.last_offset,
             last_fetched_epoch: log_end.last_epoch,

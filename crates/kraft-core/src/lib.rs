@@ -156,7 +156,8 @@ pub use election_state::ElectionState;
 pub use endpoints::{Endpoint, Endpoints};
 pub use error_code::ErrorCode;
 pub use event::{
-    AnswerContext, Event, FetchedRecords, PartitionMatch, RequestContext, RequestFault, SuccessorRank,
+    AnswerContext, ClusterMatch, Event, FetchedRecords, Listener, PartitionMatch, RequestContext,
+    RequestFault, SuccessorRank,
 };
 pub use handles::{PayloadId, ReplyId, RequestId, Ticket};
 pub use ids::{Epoch, NodeId, ReplicaKey};

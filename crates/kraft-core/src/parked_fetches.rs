@@ -1,9 +1,9 @@
 //! Fetches that wait for data.
 
 use crate::{
+    event::Listener,
     handles::ReplyId,
     ids::{Epoch, ReplicaKey},
-    text::Text,
     time::Instant,
 };
 use alloc::collections::VecDeque;
@@ -14,7 +14,7 @@ pub(crate) struct ParkedFetch {
     /// Who waits.
     pub(crate) reply: ReplyId,
     /// The listener that the request arrived on.
-    pub(crate) listener: Text,
+    pub(crate) listener: Listener,
     /// Who fetches.
     pub(crate) from: ReplicaKey,
     /// In which epoch.
@@ -81,7 +81,7 @@ mod tests {
     fn fetch(reply: u64, until: u64) -> ParkedFetch {
         ParkedFetch {
             reply: ReplyId(reply),
-            listener: Text::default(),
+            listener: Listener::Advertised(0),
             from: ReplicaKey::without_directory(NodeId(1)),
             epoch: Epoch(1),
             offset: 1,

@@ -185,7 +185,7 @@ mod values {
                 Event::ReceiveFetch {
                     context: context(),
                     from: key(2),
-                    cluster_id: None,
+                    cluster: ClusterMatch::Ours,
                     fetch_epoch: Epoch(3),
                     fetch_offset: 4,
                     last_fetched_epoch: Epoch(0),

@@ -10,7 +10,8 @@ impl Replica {
     /// A voter has everything before `offset`, so a majority may have more than before; not if that is committed already.
     #[inline(always)]
     pub(super) fn share_has_grown(&mut self, offset: i64, turn: &mut Turn<'_>) {
-        if self.high_watermark.is_none_or(|known| offset > known) {
+        let leads = matches!(self.role, Role::Leader(_));
+        if leads && self.high_watermark.is_none_or(|known| offset > known) {
             self.advance_leader_high_watermark(turn);
         }
     }

@@ -21,7 +21,7 @@ impl Replica {
             &mut Event::ReceiveFetch {
                 ref context,
                 from,
-                ref cluster_id,
+                cluster,
                 fetch_epoch,
                 fetch_offset,
                 last_fetched_epoch,
@@ -38,7 +38,7 @@ impl Replica {
                     max_wait_ms,
                     max_bytes,
                 };
-                self.handle_fetch(context, cluster_id.as_ref(), &fetch, turn);
+                self.handle_fetch(context, cluster, &fetch, turn);
             }
             &mut Event::ReceiveFetchResponse {
                 ref mut answer,

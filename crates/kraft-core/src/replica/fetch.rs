@@ -4,13 +4,12 @@ use super::{Replica, turn::Turn};
 use crate::{
     answer::{Answer, FetchPlan, PartitionAnswer},
     error_code::ErrorCode,
-    event::{PartitionMatch, RequestContext},
+    event::{ClusterMatch, Listener, PartitionMatch, RequestContext},
     fetch_validation::{FetchPosition, validate_fetch},
     ids::{Epoch, ReplicaKey},
     offsets::LogEnd,
     parked_fetches::ParkedFetch,
     role::Role,
-    text::Text,
 };
 use core::time::Duration;
 
@@ -39,11 +38,11 @@ impl Replica {
     pub(super) fn handle_fetch(
         &mut self,
         context: &RequestContext,
-        cluster_id: Option<&Text>,
+        cluster: ClusterMatch,
         fetch: &FetchRequest,
         turn: &mut Turn<'_>,
     ) {
-        if !self.is_same_cluster(cluster_id) {
+        if cluster != ClusterMatch::Ours {
             let answer = Answer::TopLevel(ErrorCode::InconsistentClusterId);
             return self.reply(context.reply, answer, turn);
         }
@@ -146,13 +145,13 @@ impl Replica {
 
     /// The answer of a leader: nobody else has fetches to answer without an error.
     #[inline(always)]
-    fn fetch_answer(&self, plan: FetchPlan, listener: &Text, log_start: i64) -> Answer {
+    fn fetch_answer(&self, plan: FetchPlan, listener: &Listener, log_start: i64) -> Answer {
         Answer::Fetch {
             partition: PartitionAnswer {
                 error: ErrorCode::None,
                 leader: Some(self.config.local.id),
                 epoch: self.epoch,
-                endpoint: self.config.listeners.at(listener).cloned(),
+                endpoint: self.config.listeners.own(listener).cloned(),
             },
             high_watermark: self.high_watermark.unwrap_or(-1),
             log_start,
@@ -160,7 +159,7 @@ impl Replica {
         }
     }
 
-    fn fetch_error(&self, error: ErrorCode, listener: &Text, turn: &Turn<'_>) -> Answer {
+    fn fetch_error(&self, error: ErrorCode, listener: &Listener, turn: &Turn<'_>) -> Answer {
         Answer::Fetch {
             partition: self.partition_answer(error, listener),
             high_watermark: -1,

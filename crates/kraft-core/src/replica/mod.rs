@@ -41,7 +41,7 @@ use crate::{
     election_state::ElectionState,
     endpoints::{Endpoint, Endpoints},
     error_code::ErrorCode,
-    event::Event,
+    event::{Event, Listener},
     handles::{ReplyId, RequestId, Ticket},
     ids::{Epoch, NodeId, ReplicaKey},
     log_view::LogView,
@@ -50,7 +50,7 @@ use crate::{
     rng::Rng,
     role::{Role, RoleName},
     text::Text,
-    time::{Instant, Time},
+    time::{Instant, Span, Time},
     timer::{Timer, earlier},
     voter_set::{VoterNode, VoterSet},
 };
@@ -88,6 +88,8 @@ pub struct Replica {
     bootstrap_endpoints: Vec<Endpoint>,
     /// How long a leader may wait with its answer to a Fetch, as the request says it.
     fetch_max_wait_ms: i32,
+    /// As configured.
+    fetch_timeout: Span,
     rng: Rng,
     control: ControlState,
     epoch: Epoch,
@@ -288,7 +290,7 @@ impl Replica {
     }
 
     /// What every answer says of the partition, with the leader's endpoint on the listener of the request.
-    fn partition_answer(&self, error: ErrorCode, listener: &Text) -> PartitionAnswer {
+    fn partition_answer(&self, error: ErrorCode, listener: &Listener) -> PartitionAnswer {
         let leader = self.leader();
         PartitionAnswer {
             error,
@@ -296,7 +298,7 @@ impl Replica {
             epoch: self.epoch,
             endpoint: leader
                 .and(self.known_endpoints())
-                .and_then(|endpoints| endpoints.at(listener))
+                .and_then(|endpoints| endpoints.corresponding(listener, &self.config.listeners))
                 .cloned(),
         }
     }
@@ -362,7 +364,7 @@ impl Replica {
     }
 
     fn fetch_timer(&self, now: Instant) -> Timer {
-        Timer::at(now.after(self.config.fetch_timeout))
+        Timer::at(now.plus(self.fetch_timeout))
     }
 
     /// Half the fetch timeout in whole milliseconds, as Kafka divides.

@@ -53,6 +53,7 @@ impl Replica {
             bootstrap,
             bootstrap_endpoints,
             fetch_max_wait_ms: i32::try_from(config.fetch_max_wait.as_millis()).unwrap_or(i32::MAX),
+            fetch_timeout: config.fetch_timeout.into(),
             rng: Rng::new(config.seed),
             control,
             epoch: Epoch(0),

@@ -5,10 +5,10 @@ use crate::{
     settings::{config, endpoint, endpoints, key},
 };
 use kraft_core::{
-    Action, Answer, AnswerContext, BatchInfo, Config, DiskOp, ElectionState, Endpoint, Endpoints, Epoch,
-    ErrorCode, Event, FetchedRecords, Instant, LogEnd, LogOffsetMetadata, LogView, NodeId, PartitionMatch,
-    PayloadId, PeerRequest, Recovered, Replica, ReplicaKey, ReplyId, RequestContext, RequestId, RoleName,
-    SnapshotId, SuccessorRank, Ticket, Time,
+    Action, Answer, AnswerContext, BatchInfo, ClusterMatch, Config, DiskOp, ElectionState, Endpoint,
+    Endpoints, Epoch, ErrorCode, Event, FetchedRecords, Instant, LogEnd, LogOffsetMetadata, LogView, NodeId,
+    PartitionMatch, PayloadId, PeerRequest, Recovered, Replica, ReplicaKey, ReplyId, RequestContext,
+    RequestId, RoleName, SnapshotId, SuccessorRank, Ticket, Time,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -112,7 +112,7 @@ impl Node {
         self.step(Event::ReceiveFetch {
             context: context(reply),
             from: key(from),
-            cluster_id: None,
+            cluster: ClusterMatch::Ours,
             fetch_epoch: Epoch(epoch),
             fetch_offset: offset,
             last_fetched_epoch: Epoch(epoch),

@@ -9,10 +9,11 @@ use crate::{
     splitmix::SplitMix,
 };
 use kraft_core::{
-    Action, Answer, AnswerContext, AppendPayload, BatchInfo, Config, ControlRecord, DiskOp, Endpoint,
-    Endpoints, Epoch, ErrorCode, Event, FetchedRecords, Instant, LogEnd, LogOffsetMetadata, LogView, NodeId,
-    PartitionMatch, PayloadId, PeerRequest, Replica, ReplicaKey, ReplyId, RequestContext, RequestFault,
-    RequestId, RoleName, SnapshotId, SuccessorRank, SupportedVersions, Ticket, Time, VoterChange, VoterNode,
+    Action, Answer, AnswerContext, AppendPayload, BatchInfo, ClusterMatch, Config, ControlRecord, DiskOp,
+    Endpoint, Endpoints, Epoch, ErrorCode, Event, FetchedRecords, Instant, Listener, LogEnd,
+    LogOffsetMetadata, LogView, NodeId, PartitionMatch, PayloadId, PeerRequest, Replica, ReplicaKey, ReplyId,
+    RequestContext, RequestFault, RequestId, RoleName, SnapshotId, SuccessorRank, SupportedVersions, Ticket,
+    Time, VoterChange, VoterNode,
 };
 use std::{
     collections::{BTreeMap, BTreeSet},

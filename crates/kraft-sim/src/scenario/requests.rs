@@ -7,8 +7,8 @@ use super::{
     show,
 };
 use kraft_core::{
-    Endpoint, Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplyId, RequestContext,
-    SuccessorRank, SupportedVersions, Text, VoterChange, VoterNode,
+    ClusterMatch, Endpoint, Endpoints, Epoch, Event, LogEnd, LogView as _, NodeId, PartitionMatch, ReplyId,
+    RequestContext, SuccessorRank, SupportedVersions, Text, VoterChange, VoterNode,
 };
 use std::time::Duration;
 use uuid::Uuid;
@@ -190,7 +190,7 @@ fn fetch(command: &Command, stage: &mut Stage) -> Result<Event, CommandError> {
     Ok(Event::ReceiveFetch {
         context: context(command, stage)?,
         from: command.need("from", command.key("from")?)?,
-        cluster_id: cluster_id(command, stage),
+        cluster: ClusterMatch::of(cluster_id(command, stage).as_deref(), &stage.config().cluster_id),
         fetch_epoch: command.need("epoch", command.epoch("epoch")?)?,
         fetch_offset: command.need("offset", command.number("offset")?)?,
         last_fetched_epoch: command.epoch("last")?.unwrap_or(Epoch(0)),

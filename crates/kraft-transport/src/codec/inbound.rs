@@ -4,8 +4,8 @@ use super::{Topic, partition_match, single};
 use crate::peer_api::PeerApi;
 use bytes::Bytes;
 use kraft_core::{
-    Endpoint, Endpoints, Epoch, Event, LogEnd, NodeId, PartitionMatch, ReplicaKey, ReplyId, RequestContext,
-    SnapshotId, SuccessorRank, SupportedVersions, Text,
+    ClusterMatch, Endpoint, Endpoints, Epoch, Event, Listener, LogEnd, NodeId, PartitionMatch, ReplicaKey,
+    ReplyId, RequestContext, SnapshotId, SuccessorRank, SupportedVersions, Text,
 };
 use kraft_wire::{DecodeError, Message, message as m};
 
@@ -28,11 +28,13 @@ pub(crate) enum Echo {
 /// Where a request comes from and where its answer goes.
 pub(crate) struct Origin<'a> {
     /// The listener that it arrived on.
-    pub(crate) listener: &'a str,
+    pub(crate) listener: Listener,
     /// The answer's handle.
     pub(crate) reply: ReplyId,
     /// This replica, whose place among preferred successors is looked up.
     pub(crate) local: ReplicaKey,
+    /// The cluster that this replica is of.
+    pub(crate) cluster_id: &'a str,
 }
 
 /// Decodes the body of a request into the event that it is.
@@ -173,7 +175,7 @@ fn fetch(topic: &Topic, request: m::FetchRequest, origin: &Origin<'_>) -> Event 
     Event::ReceiveFetch {
         context: origin.context(partition_match(matched)),
         from: ReplicaKey::new(NodeId(id), p.replica_directory_id),
-        cluster_id: request.cluster_id.map(Text::from),
+        cluster: ClusterMatch::of(request.cluster_id.as_deref(), origin.cluster_id),
         fetch_epoch: Epoch(p.current_leader_epoch),
         fetch_offset: p.fetch_offset,
         last_fetched_epoch: Epoch(p.last_fetched_epoch),
@@ -265,7 +267,7 @@ impl Origin<'_> {
     fn context(&self, partition: PartitionMatch) -> RequestContext {
         RequestContext {
             reply: self.reply,
-            listener: self.listener.into(),
+            listener: self.listener.clone(),
             partition,
         }
     }
@@ -300,9 +302,10 @@ mod tests {
             }];
             let body = request.to_bytes(version).unwrap();
             let origin = Origin {
-                listener: "CONTROLLER",
+                listener: "CONTROLLER".into(),
                 reply: ReplyId(1),
                 local: ReplicaKey::without_directory(NodeId(1)),
+                cluster_id: "",
             };
             let (event, _) = decode_request(&topic, PeerApi::Fetch, &body, version, &origin).unwrap();
             let Event::ReceiveFetch {

@@ -4,8 +4,8 @@ use super::*;
 use crate::{command::PeerResponse, peer_api::PeerApi};
 use bytes::Bytes;
 use kraft_core::{
-    Answer, ChangeRefusal, DescribeRefusal, Endpoint, Endpoints, Epoch, ErrorCode, Event, FetchPlan,
-    FetchedRecords, LogEnd, LogOffsetMetadata, NodeId, PartitionAnswer, PayloadId, PeerRequest,
+    Answer, ChangeRefusal, ClusterMatch, DescribeRefusal, Endpoint, Endpoints, Epoch, ErrorCode, Event,
+    FetchPlan, FetchedRecords, LogEnd, LogOffsetMetadata, NodeId, PartitionAnswer, PayloadId, PeerRequest,
     QuorumDescription, ReconfigOutcome, ReplicaKey, ReplicaProgress, ReplyId, RequestId, SnapshotId,
     SnapshotWindow, SuccessorRank, SupportedVersions,
 };
@@ -104,9 +104,10 @@ fn decoded(request: &PeerRequest, version: i16) -> Event {
     let topic = Topic::default();
     let body = encode_request(&topic, request, version).expect("the version carries it");
     let origin = Origin {
-        listener: "CONTROLLER",
+        listener: "CONTROLLER".into(),
         reply: ReplyId(9),
         local: key(1),
+        cluster_id: "cluster",
     };
     let (event, _) = decode_request(&topic, PeerApi::of(request), &body, version, &origin).expect("decoded");
     event
@@ -134,7 +135,10 @@ fn requests_arrive_as_they_were_sent() {
                 },
             ) => {
                 assert_eq!(context.partition, PartitionMatch::Metadata);
-                assert_eq!((context.reply, &*context.listener), (ReplyId(9), "CONTROLLER"));
+                assert_eq!(
+                    (context.reply, context.listener),
+                    (ReplyId(9), "CONTROLLER".into())
+                );
                 assert_eq!(cluster_id.as_deref(), Some("cluster"));
                 assert_eq!(ReplicaKey::new(voter_id, voter_directory_id), key(1));
                 assert_eq!((from, candidate_epoch), (key(2), Epoch(5)));
@@ -168,6 +172,7 @@ fn requests_arrive_as_they_were_sent() {
                 Event::ReceiveFetch {
                     context,
                     from,
+                    cluster,
                     fetch_epoch,
                     fetch_offset,
                     last_fetched_epoch,
@@ -178,6 +183,7 @@ fn requests_arrive_as_they_were_sent() {
                 },
             ) => {
                 assert_eq!(context.partition, PartitionMatch::Metadata);
+                assert_eq!(cluster, ClusterMatch::Ours);
                 assert_eq!((from, fetch_epoch, fetch_offset), (key(2), Epoch(5), 70));
                 assert_eq!((last_fetched_epoch, high_watermark), (Epoch(4), 60));
                 assert_eq!((max_wait_ms, max_bytes), (500, 1000));
@@ -492,7 +498,7 @@ fn every_version_describes_the_quorum() {
         high_watermark: 60,
         voters: vec![progress],
         observers: vec![progress],
-        nodes: vec![(NodeId(2), Endpoints::single("CONTROLLER", endpoint()))],
+        nodes: [(NodeId(2), Endpoints::single("CONTROLLER", endpoint()))].into(),
     }));
     let not_leader = Answer::DescribeQuorum(Err(DescribeRefusal::NotLeader));
     let unknown = Answer::DescribeQuorum(Err(DescribeRefusal::UnknownPartition));

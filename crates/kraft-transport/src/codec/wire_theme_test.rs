@@ -147,9 +147,10 @@ fn wire_012_topic_and_partition_shape_of_fetch_snapshot() {
         };
         let body = message.to_bytes(1).expect("version 1 carries it");
         let origin = Origin {
-            listener: "CONTROLLER",
+            listener: "CONTROLLER".into(),
             reply: ReplyId(1),
             local: ReplicaKey::without_directory(NodeId(1)),
+            cluster_id: "cluster",
         };
         let decoded = decode_request(&Topic::default(), PeerApi::FetchSnapshot, &body, 1, &origin);
         match decoded.expect("decoded") {

@@ -440,9 +440,10 @@ where
         }
         let reply = self.replies.next_id();
         let origin = Origin {
-            listener: &listener,
+            listener: self.config.core.listeners.listener(&listener),
             reply,
             local: self.config.core.local,
+            cluster_id: &self.config.core.cluster_id,
         };
         // What cannot be decoded drops the sender, which closes the connection.
         if let Ok((event, echo)) = decode_request(&self.config.topic, api, &body, version, &origin) {

@@ -7,7 +7,9 @@ use crate::{
     election_state::ElectionState,
     endpoints::{Endpoint, Endpoints},
     error_code::ErrorCode,
-    event::{AnswerContext, Event, FetchedRecords, PartitionMatch, RequestContext, SuccessorRank},
+    event::{
+        AnswerContext, ClusterMatch, Event, FetchedRecords, PartitionMatch, RequestContext, SuccessorRank,
+    },
     handles::{PayloadId, ReplyId, RequestId, Ticket},
     ids::{Epoch, NodeId, ReplicaKey},
     log_view::LogView,
@@ -369,7 +371,7 @@ impl Node {
         self.step(Event::ReceiveFetch {
             context: context(),
             from: key(from),
-            cluster_id: None,
+            cluster: ClusterMatch::Ours,
             fetch_epoch: Epoch(epoch),
             fetch_offset: offset,
             last_fetched_epoch: Epoch(epoch),

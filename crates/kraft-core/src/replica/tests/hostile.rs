@@ -8,7 +8,8 @@ use crate::{
     endpoints::{Endpoint, Endpoints},
     error_code::ErrorCode,
     event::{
-        AnswerContext, Event, FetchedRecords, PartitionMatch, RequestContext, RequestFault, SuccessorRank,
+        AnswerContext, ClusterMatch, Event, FetchedRecords, PartitionMatch, RequestContext, RequestFault,
+        SuccessorRank,
     },
     handles::{PayloadId, ReplyId, RequestId, Ticket},
     ids::{Epoch, NodeId, ReplicaKey},
@@ -228,7 +229,7 @@ impl Fuzz {
             8 | 9 => Event::ReceiveFetch {
                 context: self.context(),
                 from: self.key(),
-                cluster_id: None,
+                cluster: ClusterMatch::Ours,
                 fetch_epoch: self.epoch(),
                 fetch_offset: self.offset(),
                 last_fetched_epoch: self.epoch(),

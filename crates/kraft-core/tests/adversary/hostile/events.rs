@@ -59,7 +59,7 @@ impl Victim {
             4..8 => Event::ReceiveFetch {
                 context: self.context(),
                 from: self.replica_key(),
-                cluster_id: self.cluster(),
+                cluster: ClusterMatch::of(self.cluster().as_deref(), crate::settings::CLUSTER),
                 fetch_epoch: self.epoch(),
                 fetch_offset: self.offset(),
                 last_fetched_epoch: self.log_epoch(),

@@ -129,9 +129,14 @@ impl Victim {
     pub(super) fn context(&mut self) -> RequestContext {
         let reply = ReplyId(self.fresh());
         self.waiting.insert(reply);
+        let listener = if self.random.one_in(3) {
+            Listener::Advertised(*self.random.pick(&[0, 1, u16::MAX]))
+        } else {
+            (*self.random.pick(&[LISTENER, "controller", "unknown", ""])).into()
+        };
         RequestContext {
             reply,
-            listener: (*self.random.pick(&[LISTENER, "controller", "unknown", ""])).into(),
+            listener,
             partition: self.partition(),
         }
     }
