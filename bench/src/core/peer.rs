@@ -54,10 +54,32 @@ impl Peer {
     /// # Panics
     /// If that does not happen.
     pub fn round(&mut self) {
+        self.commit();
+        self.tell();
+    }
+
+    /// One entry until it is committed: up to the second of the answers that acknowledge it.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn commit(&mut self) {
         self.nodes[0]
             .propose(Vec::new(), vec![0; 8])
             .expect("a leader that is not busy");
-        self.run(0);
+        self.settle(0);
+        let mut acknowledged = 1;
+        while acknowledged < self.nodes.len() {
+            let place = self.deliver().expect("everybody acknowledges");
+            acknowledged += usize::from(place == 0);
+        }
+    }
+
+    /// The rest of the round: what is under way by then tells the others.
+    ///
+    /// # Panics
+    /// If anybody does not know then.
+    pub fn tell(&mut self) {
+        while self.deliver().is_some() {}
         self.rounds += 1;
         if self.rounds.is_multiple_of(COMPACT_EVERY) {
             for node in &mut self.nodes {
@@ -81,11 +103,16 @@ impl Peer {
 
     fn run(&mut self, first: usize) {
         self.settle(first);
-        while let Some(message) = self.under_way.pop_front() {
-            let place = usize::try_from(message.to - 1).expect("few nodes");
-            self.nodes[place].step(message).expect("a message of a voter");
-            self.settle(place);
-        }
+        while self.deliver().is_some() {}
+    }
+
+    /// The oldest message arrives. Returns where.
+    fn deliver(&mut self) -> Option<usize> {
+        let message = self.under_way.pop_front()?;
+        let place = usize::try_from(message.to - 1).expect("few nodes");
+        self.nodes[place].step(message).expect("a message of a voter");
+        self.settle(place);
+        Some(place)
     }
 
     /// Does what a node wants done: entries and state are stored at once, messages are under way.

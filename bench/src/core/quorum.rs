@@ -52,17 +52,12 @@ impl Watch for Unwatched {
 pub struct Quorum {
     leader: Member,
     leader_key: ReplicaKey,
-    followers: Vec<Follower>,
-    us: u64,
+    /// The last action of each is the Fetch that it has sent, if that has not arrived yet.
+    followers: Vec<Member>,
+    now: Time,
     proposals: u64,
     /// Whether Fetches arrive before there is something to fetch.
     fetches_wait: bool,
-}
-
-struct Follower {
-    /// The last of its actions is the Fetch that it has sent, if that has not arrived yet.
-    member: Member,
-    place: usize,
 }
 
 impl Quorum {
@@ -76,25 +71,22 @@ impl Quorum {
         let mut cluster = Cluster::new(3);
         cluster.elect();
         let leader_place = cluster.leader();
-        let us = cluster.now.mono.0;
-        let mut members: Vec<_> = cluster.members.into_iter().enumerate().collect();
-        let (_, leader) = members.remove(leader_place);
-        let followers = members
-            .into_iter()
-            .map(|(place, member)| Follower { member, place })
-            .collect();
+        let now = cluster.now;
+        let mut followers = cluster.members;
+        let leader = followers.remove(leader_place);
         let mut quorum = Self {
             leader,
             leader_key: key(leader_place),
             followers,
-            us,
+            now,
             proposals: 0,
             fetches_wait,
         };
         if !fetches_wait {
             // The Fetches that wait since the election are answered, and the next ones do not arrive before the record.
-            quorum.us += 1_000_000;
-            quorum.step_leader(Step::WaitingFetch, Event::Tick, time(quorum.us), &mut Unwatched);
+            quorum.now = time(quorum.now.mono.0 + 1_000_000);
+            quorum.step_leader(Step::WaitingFetch, Event::Tick, &mut Unwatched);
+            quorum.perform(&mut Unwatched);
         }
         for _ in 0..10 {
             quorum.round(&mut Unwatched);
@@ -107,8 +99,13 @@ impl Quorum {
     /// # Panics
     /// If anything else happens.
     pub fn round(&mut self, watch: &mut impl Watch) {
-        self.us += 100;
-        let now = time(self.us);
+        self.commit(watch);
+        self.tell(watch);
+    }
+
+    /// One record until it is committed: up to the second of the Fetches that acknowledge it.
+    pub fn commit(&mut self, watch: &mut impl Watch) {
+        self.now = time(self.now.mono.0 + 100);
         self.proposals += 1;
         let propose = Event::Propose {
             reply: ReplyId(self.proposals),
@@ -117,46 +114,64 @@ impl Quorum {
             bytes: 256,
             payload: PayloadId(self.proposals),
         };
-        self.step_leader(Step::Propose, propose, now, watch);
+        self.step_leader(Step::Propose, propose, watch);
+        self.perform(watch);
         if !self.fetches_wait {
-            self.fetch_all(Step::Fetch, now, watch);
+            self.fetch_all(Step::Fetch, watch);
+            self.perform(watch);
         }
         if let Some(up_to) = self.leader.log.flush() {
-            self.step_leader(Step::LeaderDurable, Event::Durable { up_to }, now, watch);
+            self.step_leader(Step::LeaderDurable, Event::Durable { up_to }, watch);
         }
-        self.fetch_all(Step::AcknowledgingFetch, now, watch);
+        self.fetch_all(Step::AcknowledgingFetch, watch);
+    }
+
+    /// The rest of the round: the answers to those Fetches tell the followers.
+    ///
+    /// # Panics
+    /// If anybody does not know then.
+    pub fn tell(&mut self, watch: &mut impl Watch) {
+        self.perform(watch);
         if self.fetches_wait {
-            self.fetch_all(Step::WaitingFetch, now, watch);
+            self.fetch_all(Step::WaitingFetch, watch);
+            self.perform(watch);
         }
         let end = self.leader.replica.high_watermark();
         for follower in &self.followers {
             assert!(
-                follower.member.replica.high_watermark() == end,
+                follower.replica.high_watermark() == end,
                 "all know what is committed"
             );
         }
     }
 
-    /// The Fetches that are under way arrive, and their answers, and what is written becomes durable.
-    fn fetch_all(&mut self, step: Step, now: Time, watch: &mut impl Watch) {
+    /// The Fetches that are under way arrive.
+    fn fetch_all(&mut self, step: Step, watch: &mut impl Watch) {
         for place in 0..self.followers.len() {
-            let Follower { member, place } = &mut self.followers[place];
-            if let Some(Action::Send { request, body, .. }) = member.out.last() {
-                let fetch = fetch_event(reply_to(*place, *request), body);
-                member.out.clear();
-                self.step_leader(step, fetch, now, watch);
+            let out = &mut self.followers[place].out;
+            if let Some(Action::Send { request, body, .. }) = out.last() {
+                let fetch = fetch_event(reply_to(place, *request), body);
+                out.clear();
+                self.step_leader(step, fetch, watch);
             }
         }
     }
 
-    #[inline]
-    fn step_leader(&mut self, step: Step, event: Event, now: Time, watch: &mut impl Watch) {
-        let Self {
-            leader, followers, ..
-        } = self;
+    #[inline(always)]
+    fn step_leader(&mut self, step: Step, event: Event, watch: &mut impl Watch) {
         watch.before();
-        leader.step(event, now);
+        self.leader.step(event, self.now);
         watch.after(step);
+    }
+
+    /// Does what the leader wants done. Its answers arrive, and what is written becomes durable.
+    fn perform(&mut self, watch: &mut impl Watch) {
+        let Self {
+            leader,
+            followers,
+            now,
+            ..
+        } = self;
         for action in &leader.out {
             match action {
                 Action::Disk { ticket, op } => leader.log.order(*ticket, op),
@@ -185,11 +200,7 @@ impl Quorum {
                         FetchPlan::Read { .. } => Step::FetchResponse,
                         _ => Step::CommittedResponse,
                     };
-                    let follower = followers
-                        .iter_mut()
-                        .find(|follower| follower.place == place)
-                        .expect("a follower asked");
-                    follower.answered(step, event, now, watch);
+                    answered(&mut followers[place], step, event, *now, watch);
                 }
                 Action::Accept { .. } | Action::Outcome { .. } | Action::Commit { .. } => {}
                 other => panic!("{other:?} in steady state"),
@@ -199,30 +210,28 @@ impl Quorum {
     }
 }
 
-impl Follower {
-    #[inline(always)]
-    fn answered(&mut self, step: Step, event: Event, now: Time, watch: &mut impl Watch) {
-        let member = &mut self.member;
+/// A follower gets its answer, and what it writes becomes durable.
+#[inline(always)]
+fn answered(member: &mut Member, step: Step, event: Event, now: Time, watch: &mut impl Watch) {
+    watch.before();
+    member.step(event, now);
+    watch.after(step);
+    for action in &member.out {
+        match action {
+            Action::Disk { ticket, op } => member.log.order(*ticket, op),
+            // The Fetch leaves once the disk is done, which is before the leader is asked.
+            Action::Send { .. } | Action::Commit { .. } => {}
+            other => panic!("{other:?} in steady state"),
+        }
+    }
+    if let Some(up_to) = member.log.flush() {
+        let actions = member.out.len();
         watch.before();
-        member.step(event, now);
-        watch.after(step);
-        for action in &member.out {
-            match action {
-                Action::Disk { ticket, op } => member.log.order(*ticket, op),
-                // The Fetch leaves once the disk is done, which is before the leader is asked.
-                Action::Send { .. } | Action::Commit { .. } => {}
-                other => panic!("{other:?} in steady state"),
-            }
-        }
-        if let Some(up_to) = member.log.flush() {
-            let actions = member.out.len();
-            watch.before();
-            member.step(Event::Durable { up_to }, now);
-            watch.after(Step::FollowerDurable);
-            assert!(
-                member.out.len() == actions,
-                "a follower waits for its Fetch alone"
-            );
-        }
+        member.step(Event::Durable { up_to }, now);
+        watch.after(Step::FollowerDurable);
+        assert!(
+            member.out.len() == actions,
+            "a follower waits for its Fetch alone"
+        );
     }
 }
