@@ -17,8 +17,8 @@ impl Replica {
     /// the step itself, and looked at where it lies, so that it is not copied on its way.
     #[inline(always)]
     pub(super) fn handle(&mut self, mut event: Event, turn: &mut Turn<'_>) {
-        match &mut event {
-            &mut Event::ReceiveFetch {
+        match event {
+            Event::ReceiveFetch {
                 ref context,
                 from,
                 cluster,
@@ -40,7 +40,7 @@ impl Replica {
                 };
                 self.handle_fetch(context, cluster, &fetch, turn);
             }
-            &mut Event::ReceiveFetchResponse {
+            Event::ReceiveFetchResponse {
                 ref mut answer,
                 from: _,
                 leader_id,
@@ -61,7 +61,7 @@ impl Replica {
                 };
                 self.handle_fetch_response(answer, leader_epoch, response, turn);
             }
-            &mut Event::Propose {
+            Event::Propose {
                 reply,
                 epoch,
                 records,
@@ -77,7 +77,7 @@ impl Replica {
                 };
                 self.propose(offer, turn);
             }
-            &mut Event::Durable { up_to } => self.durable(up_to, turn),
+            Event::Durable { up_to } => self.durable(up_to, turn),
             _ => {
                 self.wake = Wake::NOW;
                 self.handle_rare(event, turn);
