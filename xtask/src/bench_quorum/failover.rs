@@ -1,4 +1,4 @@
-//! How long a quorum is without a leader when the one that it has is killed, stopped or held.
+//! How long a quorum is without a leader when the one that it has is killed, stopped, held or cut off.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,6 +13,7 @@ use super::report::{Figure, Goal, quantile};
 use super::voters::{Load, Program, Voter, Voters};
 use crate::eventually::eventually;
 use crate::interop::Failure;
+use crate::torture::{self, Network};
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
@@ -22,6 +23,15 @@ pub(crate) enum Fault {
     Stop,
     /// SIGSTOP for five seconds
     Hold,
+    /// Nothing reaches it and nothing leaves it for five seconds; needs root and iproute2
+    Cut,
+}
+
+/// The settings of the voters.
+#[derive(Clone, Copy)]
+pub(super) struct Timers {
+    pub(super) fetch_ms: u32,
+    pub(super) election_ms: u32,
 }
 
 /// What the rounds of one side came to.
@@ -36,33 +46,44 @@ struct Rounds {
     unequal_ms: Vec<f64>,
     /// How many epochs there were beside the one that was needed.
     epochs_burned: Vec<f64>,
-    /// Epochs that a leader that was held began when it went on.
+    /// Epochs that a leader that was held or cut off began when it went on.
     epochs_after: Vec<f64>,
 }
 
-pub(super) fn run(session: &mut Session, only: &[Fault], rounds: usize) -> Result<(), Failure> {
-    for fault in [Fault::Kill, Fault::Stop, Fault::Hold] {
+pub(super) fn run(
+    session: &mut Session,
+    only: &[Fault],
+    rounds: usize,
+    timers: Timers,
+) -> Result<(), Failure> {
+    for fault in [Fault::Kill, Fault::Stop, Fault::Hold, Fault::Cut] {
         if !only.is_empty() && !only.contains(&fault) {
             continue;
         }
-        let ours = measure(session, &session.ours, fault, rounds)?;
+        let ours = measure(session, &session.ours, fault, rounds, timers)?;
         let theirs = session
             .kafka(25)
-            .map(|kafka| measure(session, &kafka, fault, rounds))
+            .map(|kafka| measure(session, &kafka, fault, rounds, timers))
             .transpose()?;
-        report(session, fault, &ours, theirs.as_ref(), rounds);
+        report(session, fault, &ours, theirs.as_ref(), timers);
     }
     Ok(())
 }
 
-fn report(session: &Session, fault: Fault, ours: &Rounds, theirs: Option<&Rounds>, rounds: usize) {
-    let timer = fault.timer_ms();
+fn report(session: &Session, fault: Fault, ours: &Rounds, theirs: Option<&Rounds>, timers: Timers) {
+    let timer = fault.timer_ms(timers);
+    let rounds = ours.committed_ms.len() + ours.unequal_ms.len();
     let name = fault.name();
     let figure = |what: &str, unit: &str, value: f64, peer: Option<f64>, goal: Option<Goal>| {
         let peer = peer.map(|value| [value]);
         session.report.figure(&Figure {
             name: &format!("failover, {name}, {what}"),
-            parameters: json!({ "rounds": rounds, "throughput": LOAD.throughput, "timer_ms": timer }),
+            parameters: json!({
+                "rounds": rounds,
+                "throughput": LOAD.throughput,
+                "fetch_ms": timers.fetch_ms,
+                "election_ms": timers.election_ms,
+            }),
             unit,
             ours: &[value],
             peer: peer.as_ref().map(|peer| ("Kafka", peer.as_slice())),
@@ -70,7 +91,7 @@ fn report(session: &Session, fault: Fault, ours: &Rounds, theirs: Option<&Rounds
         });
     };
     let (p50_max, p99_max, ratio_max) = match fault {
-        Fault::Kill | Fault::Hold => (50.0, 150.0, 1.0 / 5.0),
+        Fault::Kill | Fault::Hold | Fault::Cut => (50.0, 150.0, 1.0 / 5.0),
         Fault::Stop => (15.0, 50.0, 1.0 / 10.0),
     };
     for (part, label, goal) in [(0.5, "p50", p50_max), (0.99, "p99", p99_max)] {
@@ -95,7 +116,11 @@ fn report(session: &Session, fault: Fault, ours: &Rounds, theirs: Option<&Rounds
         100.0 * one as f64 / rounds.epochs_burned.len() as f64
     };
     let theirs_one = theirs.map(one_epoch);
-    figure("rounds with one epoch", "%", one_epoch(ours), theirs_one, None);
+    let goal = (fault == Fault::Kill).then_some(Goal::Min(95.0));
+    figure("rounds with one epoch", "%", one_epoch(ours), None, goal);
+    if theirs_one.is_some() {
+        figure("rounds with one epoch", "%", one_epoch(ours), theirs_one, None);
+    }
     if fault != Fault::Stop {
         let count = |rounds: &Rounds| rounds.unequal_ms.len() as f64;
         figure(
@@ -109,7 +134,7 @@ fn report(session: &Session, fault: Fault, ours: &Rounds, theirs: Option<&Rounds
         let what = "first commit beyond the timer, unequal survivors, p50";
         figure(what, "ms", of(ours), theirs.map(of), None);
     }
-    if fault == Fault::Hold {
+    if fault.ends() {
         let most = |rounds: &Rounds| rounds.epochs_after.iter().copied().fold(0.0, f64::max);
         let goal = Some(Goal::Max(0.0));
         let what = "epochs begun when it goes on, at most";
@@ -117,12 +142,27 @@ fn report(session: &Session, fault: Fault, ours: &Rounds, theirs: Option<&Rounds
     }
 }
 
-fn measure(session: &Session, program: &Program, fault: Fault, rounds: usize) -> Result<Rounds, Failure> {
+fn measure(
+    session: &Session,
+    program: &Program,
+    fault: Fault,
+    rounds: usize,
+    timers: Timers,
+) -> Result<Rounds, Failure> {
     let folder = session.folder("voters")?;
-    let mut voters = Voters::start(program, &folder, LOAD)?;
+    // Dropped behind the voters, whose network the guardian removes.
+    let (network, _guardian) = match fault {
+        Fault::Kill | Fault::Stop | Fault::Hold => (Network::loopback()?, None),
+        Fault::Cut => torture::namespaces().map(|(network, guardian)| (network, Some(guardian)))?,
+    };
+    let settings = format!(
+        "controller.quorum.fetch.timeout.ms={}\ncontroller.quorum.election.timeout.ms={}\n",
+        timers.fetch_ms, timers.election_ms,
+    );
+    let mut voters = Voters::start_in(network, program, &folder, LOAD, &settings)?;
     let mut measured = Rounds::default();
     for round in 0..rounds {
-        one_round(&mut voters, fault, &mut measured)
+        one_round(&mut voters, fault, timers, &mut measured)
             .map_err(|failure| format!("{}, round {round}: {failure}", program.name()))?;
     }
     voters.stop()?;
@@ -130,7 +170,12 @@ fn measure(session: &Session, program: &Program, fault: Fault, rounds: usize) ->
     Ok(measured)
 }
 
-fn one_round(voters: &mut Voters, fault: Fault, measured: &mut Rounds) -> Result<(), Failure> {
+fn one_round(
+    voters: &mut Voters,
+    fault: Fault,
+    timers: Timers,
+    measured: &mut Rounds,
+) -> Result<(), Failure> {
     let before = voters.leader()?;
     // In the middle of steady load.
     thread::sleep(STEADY);
@@ -139,9 +184,10 @@ fn one_round(voters: &mut Voters, fault: Fault, measured: &mut Rounds) -> Result
         Fault::Kill => voters.end(before.leader, Signal::KILL)?,
         Fault::Stop => voters.signal(before.leader, Signal::TERM)?,
         Fault::Hold => voters.signal(before.leader, Signal::STOP)?,
+        Fault::Cut => voters.cut_off(before.leader)?,
     }
     let held = Instant::now();
-    let unequal = fault != Fault::Stop && survivors_differ(voters, before.leader)?;
+    let unequal = fault != Fault::Stop && survivors_differ(voters, before.leader, timers)?;
     let next = voters_but(before.leader, before.epoch);
     let after = match fault {
         // The one that was stopped ends meanwhile.
@@ -152,6 +198,14 @@ fn one_round(voters: &mut Voters, fault: Fault, measured: &mut Rounds) -> Result
         _ => voters.first_commit(next)?,
     };
     let since = |then: Duration| millis_between(at, then);
+    eprintln!(
+        "{}: first commit after {:.1} ms, epoch {} to {}, survivors {}",
+        fault.name(),
+        since(after.committed_at),
+        before.epoch,
+        after.epoch,
+        if unequal { "unequal" } else { "equal" },
+    );
     if unequal {
         measured.unequal_ms.push(since(after.committed_at));
     } else {
@@ -160,9 +214,12 @@ fn one_round(voters: &mut Voters, fault: Fault, measured: &mut Rounds) -> Result
         let burned = after.epoch - before.epoch - 1;
         measured.epochs_burned.push(burned as f64);
     }
-    if fault == Fault::Hold {
+    if fault.ends() {
         thread::sleep(HOLD.saturating_sub(held.elapsed()));
-        voters.signal(before.leader, Signal::CONT)?;
+        match fault {
+            Fault::Cut => voters.reconnect(before.leader)?,
+            _ => voters.signal(before.leader, Signal::CONT)?,
+        }
         // Longer than a node waits before it campaigns.
         thread::sleep(AFTER_HOLD);
         let newest = voters.newest()?.map_or(after.epoch, |event| event.epoch);
@@ -178,8 +235,9 @@ fn voters_but(leader: usize, epoch: i64) -> impl Fn(&Voter, &Event) -> bool {
 }
 
 /// Whether one of the others has more of the log, once what was under way has come.
-fn survivors_differ(voters: &Voters, leader: usize) -> Result<bool, Failure> {
-    thread::sleep(SETTLED);
+fn survivors_differ(voters: &Voters, leader: usize, timers: Timers) -> Result<bool, Failure> {
+    // Looked at well before one of them leads.
+    thread::sleep(SETTLED.min(Duration::from_millis(u64::from(timers.fetch_ms)) / 4));
     let mut ends = Vec::new();
     for voter in voters.voters.iter().filter(|voter| voter.id != leader) {
         ends.push(voters.log_end(voter.id).read()?);
@@ -202,15 +260,21 @@ impl Fault {
             Fault::Kill => "SIGKILL",
             Fault::Stop => "SIGTERM",
             Fault::Hold => "SIGSTOP",
+            Fault::Cut => "cut off",
         }
     }
 
     /// What has to pass before anybody can know.
-    fn timer_ms(self) -> f64 {
+    fn timer_ms(self, timers: Timers) -> f64 {
         match self {
-            Fault::Kill | Fault::Hold => FETCH_TIMEOUT_MS,
+            Fault::Kill | Fault::Hold | Fault::Cut => f64::from(timers.fetch_ms),
             Fault::Stop => 0.0,
         }
+    }
+
+    /// Whether the leader goes on by itself.
+    fn ends(self) -> bool {
+        matches!(self, Fault::Hold | Fault::Cut)
     }
 }
 
@@ -229,8 +293,6 @@ const LOAD: Load = Load {
     ..OPEN
 };
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-/// The default of `controller.quorum.fetch.timeout.ms`.
-const FETCH_TIMEOUT_MS: f64 = 2000.0;
 const STEADY: Duration = Duration::from_secs(1);
 const SETTLED: Duration = Duration::from_millis(300);
 const HOLD: Duration = Duration::from_secs(5);

@@ -71,6 +71,12 @@ pub(crate) struct Failover {
     /// How often the leader is met
     #[arg(long, default_value_t = 50)]
     rounds: usize,
+    /// controller.quorum.fetch.timeout.ms
+    #[arg(long, default_value_t = 2000)]
+    fetch_timeout: u32,
+    /// controller.quorum.election.timeout.ms
+    #[arg(long, default_value_t = 1000)]
+    election_timeout: u32,
     #[command(flatten)]
     options: Options,
 }
@@ -104,7 +110,11 @@ pub(crate) fn commit(bench: &Commit) -> bool {
 
 pub(crate) fn failover(bench: &Failover) -> bool {
     with(&bench.options, "failover", |session| {
-        failover::run(session, &bench.only, bench.rounds)
+        let timers = failover::Timers {
+            fetch_ms: bench.fetch_timeout,
+            election_ms: bench.election_timeout,
+        };
+        failover::run(session, &bench.only, bench.rounds, timers)
     })
 }
 

@@ -152,7 +152,7 @@ fn measure_in(
     let before_them = Usage::of(process)?;
     let mut fetchers = match observers {
         0 => None,
-        count => Some(Fetchers::start(voters.address(leader), count, folder)?),
+        count => Some(Fetchers::start(voters.address(leader)?, count, folder)?),
     };
     thread::sleep(program.warm_up(session.duration));
     if let Some(fetchers) = &mut fetchers {

@@ -1,9 +1,9 @@
 //! Three voters as processes.
 
 use std::fs::{self, File};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +13,7 @@ use super::log_end::LogEnd;
 use super::printed::{self, Event, What};
 use super::usage::Usage;
 use crate::interop::{Failure, Running};
+use crate::torture::Network;
 use crate::workspace;
 
 /// What runs.
@@ -38,7 +39,7 @@ pub(super) struct Load {
 
 pub(super) struct Voter {
     pub(super) id: usize,
-    port: u16,
+    address: String,
     folder: PathBuf,
     running: Option<Running>,
 }
@@ -46,6 +47,7 @@ pub(super) struct Voter {
 pub(super) struct Voters {
     program: Program,
     load: Load,
+    network: Network,
     pub(super) voters: Vec<Voter>,
 }
 
@@ -74,38 +76,41 @@ impl Program {
 }
 
 impl Voters {
-    /// Starts all of them and waits until one of them commits its load.
+    /// Starts all of them on loopback and waits until one of them commits its load.
     pub(super) fn start(program: &Program, folder: &Path, load: Load) -> Result<Voters, Failure> {
-        // All listeners are held until every voter has a port, so that no two get the same.
-        let held = (0..COUNT)
-            .map(|_| TcpListener::bind("127.0.0.1:0"))
-            .collect::<Result<Vec<_>, _>>()?;
-        let ports = held
-            .iter()
-            .map(|listener| Ok(listener.local_addr()?.port()))
-            .collect::<Result<Vec<_>, std::io::Error>>()?;
-        drop(held);
-        let addresses: Vec<_> = (1..)
-            .zip(&ports)
-            .map(|(id, port)| format!("{id}@127.0.0.1:{port}"))
+        Self::start_in(Network::loopback()?, program, folder, load, "")
+    }
+
+    /// The same in a network, with these settings beside what all have.
+    pub(super) fn start_in(
+        network: Network,
+        program: &Program,
+        folder: &Path,
+        load: Load,
+        settings: &str,
+    ) -> Result<Voters, Failure> {
+        let addresses = network.addresses();
+        let names: Vec<_> = (1..)
+            .zip(&addresses)
+            .map(|(id, address)| format!("{id}@{address}"))
             .collect();
         let mut voters = Vec::new();
-        for (id, port) in (1..).zip(&ports) {
+        for (id, address) in (1..).zip(addresses) {
             let folder = folder.join(id.to_string());
             fs::create_dir_all(folder.join("data"))?;
             let text = format!(
                 "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
-                 listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.voters={}\n\
-                 controller.quorum.append.linger.ms={}\n{}",
+                 listeners=CONTROLLER://{address}\ncontroller.quorum.voters={}\n\
+                 controller.quorum.append.linger.ms={}\n{settings}{}",
                 folder.join("data").display(),
-                addresses.join(","),
+                names.join(","),
                 program.linger_ms(load),
                 if load.snapshots { KEEP_SHORT } else { "" },
             );
             fs::write(folder.join("server.properties"), text)?;
             voters.push(Voter {
                 id,
-                port: *port,
+                address,
                 folder,
                 running: None,
             });
@@ -113,9 +118,10 @@ impl Voters {
         let mut voters = Voters {
             program: program.clone(),
             load,
+            network,
             voters,
         };
-        for id in 1..=COUNT {
+        for id in 1..=voters.voters.len() {
             voters.start_one(id)?;
         }
         voters.first_commit(|_, _| true)?;
@@ -127,7 +133,7 @@ impl Voters {
         let voter = &self.voters[id - 1];
         let mut command = match &self.program {
             Program::Kraft => {
-                let mut command = Command::new(workspace::kraft());
+                let mut command = self.network.command(id, &workspace::kraft());
                 command.args(["perf", "-c"]);
                 command.arg(voter.folder.join("server.properties"));
                 if load.snapshots {
@@ -139,7 +145,7 @@ impl Voters {
                 command
             }
             Program::Kafka { class_path, .. } => {
-                let mut command = Command::new("java");
+                let mut command = self.network.command(id, Path::new("java"));
                 // As shipped.
                 command.args(["-Xmx1g", "-Xms1g", "-Duser.timezone=UTC", "-cp", class_path]);
                 command.args([
@@ -235,8 +241,29 @@ impl Voters {
     }
 
     /// Where a voter listens.
-    pub(super) fn address(&self, id: usize) -> SocketAddr {
-        (Ipv4Addr::LOCALHOST, self.voters[id - 1].port).into()
+    pub(super) fn address(&self, id: usize) -> Result<SocketAddr, Failure> {
+        Ok(self.voters[id - 1].address.parse()?)
+    }
+
+    /// Loses what goes from and to a voter.
+    pub(super) fn cut_off(&self, id: usize) -> Result<(), Failure> {
+        self.others(id).try_for_each(|other| {
+            self.network.cut(id, other)?;
+            self.network.cut(other, id)
+        })
+    }
+
+    /// The end of [`cut_off`](Self::cut_off).
+    pub(super) fn reconnect(&self, id: usize) -> Result<(), Failure> {
+        self.others(id).try_for_each(|other| {
+            self.network.mend(id, other)?;
+            self.network.mend(other, id)
+        })
+    }
+
+    fn others(&self, id: usize) -> impl Iterator<Item = usize> + '_ {
+        let ids = self.voters.iter().map(|voter| voter.id);
+        ids.filter(move |other| *other != id)
     }
 
     /// The id of a voter's process.
@@ -282,7 +309,7 @@ impl Voters {
                 running.stop(STOP_LIMIT)?;
             }
         }
-        (1..=COUNT).map(|id| self.stdout(id)).collect()
+        self.voters.iter().map(|voter| self.stdout(voter.id)).collect()
     }
 }
 
@@ -303,8 +330,7 @@ impl Voter {
     }
 }
 
-const COUNT: usize = 3;
-const DIRECTORY_IDS: [&str; COUNT] = [
+const DIRECTORY_IDS: [&str; 3] = [
     "AAAAAAAAAAAAAAAAAAAAZA",
     "AAAAAAAAAAAAAAAAAAAAZQ",
     "AAAAAAAAAAAAAAAAAAAAZg",

@@ -22,10 +22,10 @@ use rustix::process::Signal;
 
 use clients::Clients;
 use faults::{Kind, Met};
-use guardian::Guardian;
+pub(crate) use guardian::Guardian;
 use history::{Told, What};
 use log::Log;
-use network::Network;
+pub(crate) use network::Network;
 use recorder::{Recorder, longest_silence};
 use rng::Rng;
 use voters::Voters;
@@ -118,7 +118,8 @@ fn prepare(place: Place, folder: &Path) -> Result<Prepared, Failure> {
     Ok((voters, recorder))
 }
 
-fn namespaces() -> Result<(Network, Guardian), Failure> {
+/// Needs root and iproute2.
+pub(crate) fn namespaces() -> Result<(Network, Guardian), Failure> {
     let names = Network::names();
     let guardian = Guardian::start(&names)?;
     let network = Network::namespaces(names).map_err(|failure| {
