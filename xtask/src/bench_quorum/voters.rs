@@ -247,23 +247,12 @@ impl Voters {
 
     /// Loses what goes from and to a voter.
     pub(super) fn cut_off(&self, id: usize) -> Result<(), Failure> {
-        self.others(id).try_for_each(|other| {
-            self.network.cut(id, other)?;
-            self.network.cut(other, id)
-        })
+        self.network.cut_off(id)
     }
 
     /// The end of [`cut_off`](Self::cut_off).
     pub(super) fn reconnect(&self, id: usize) -> Result<(), Failure> {
-        self.others(id).try_for_each(|other| {
-            self.network.mend(id, other)?;
-            self.network.mend(other, id)
-        })
-    }
-
-    fn others(&self, id: usize) -> impl Iterator<Item = usize> + '_ {
-        let ids = self.voters.iter().map(|voter| voter.id);
-        ids.filter(move |other| *other != id)
+        self.network.reconnect(id)
     }
 
     /// The id of a voter's process.

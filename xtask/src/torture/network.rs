@@ -90,6 +90,36 @@ impl Network {
         self.neighbour(from, to, NOBODY)
     }
 
+    /// Loses everything that goes from a voter and to it, from one moment on.
+    pub(crate) fn cut_off(&self, voter: usize) -> Result<(), Failure> {
+        self.forward(voter, "disabled")
+    }
+
+    /// The end of [`cut_off`](Self::cut_off).
+    pub(crate) fn reconnect(&self, voter: usize) -> Result<(), Failure> {
+        self.forward(voter, "forwarding")
+    }
+
+    /// What the bridge does with the frames of a voter's port.
+    fn forward(&self, voter: usize, state: &str) -> Result<(), Failure> {
+        let Network::Namespaces { names } = self else {
+            return Err("nobody is cut off on loopback".into());
+        };
+        run(
+            "bridge",
+            &[
+                "-n",
+                &names[0],
+                "link",
+                "set",
+                "dev",
+                &port(voter),
+                "state",
+                state,
+            ],
+        )
+    }
+
     /// Lets so many kilobits a second through to a voter and from it. What would wait longer than a few tenths of a second is
     /// lost.
     pub(crate) fn slow(&self, voter: usize, kilobits: u64) -> Result<(), Failure> {
@@ -154,12 +184,16 @@ impl Network {
 }
 
 fn ip(arguments: &[&str]) -> Result<(), Failure> {
-    let output = Command::new("ip").args(arguments).output()?;
+    run("ip", arguments)
+}
+
+fn run(program: &str, arguments: &[&str]) -> Result<(), Failure> {
+    let output = Command::new(program).args(arguments).output()?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(format!("ip {}: {said}", arguments.join(" ")).into())
+    Err(format!("{program} {}: {said}", arguments.join(" ")).into())
 }
 
 fn address(voter: usize) -> String {
