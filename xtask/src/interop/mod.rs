@@ -126,13 +126,14 @@ fn rounds(short: bool) -> Vec<(&'static str, Round)> {
                 "one Kafka two kraft static",
                 leadership(Mode::Static, [Kafka, Kraft, Kraft]),
             ),
+            // Of successors that have as much of the log, Kafka prefers the one with the smaller id.
             (
                 "two Kafka one kraft dynamic",
-                leadership(Mode::Dynamic, [Kafka, Kafka, Kraft]),
+                leadership(Mode::Dynamic, [Kraft, Kafka, Kafka]),
             ),
             (
                 "two Kafka one kraft static",
-                leadership(Mode::Static, [Kafka, Kafka, Kraft]),
+                leadership(Mode::Static, [Kraft, Kafka, Kafka]),
             ),
         ]);
     }
