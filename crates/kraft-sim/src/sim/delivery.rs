@@ -131,6 +131,9 @@ impl<S: StateMachine> Simulation<S> {
             };
             witness(self.now, sight);
         }
+        if let PeerRequest::AddRaftVoter { voter, .. } = &request.body {
+            self.weakness.may_be_added(*voter, self.now);
+        }
         if let Some(fact) = told(id, &request.body) {
             self.observe(&fact)?;
         }

@@ -2,7 +2,6 @@
 
 use super::{
     happening::Happening,
-    node::Node,
     op::Op,
     quorum::{LISTENER, Simulation},
     report::Count,
@@ -72,7 +71,7 @@ impl<S: StateMachine> Simulation<S> {
                 };
                 if self.nodes[node].is_up() && self.may_weaken(node) {
                     let id = self.nodes[node].id;
-                    self.weakened.push((self.now, self.nodes[node].key()));
+                    self.weakness.strikes(self.nodes[node].key(), self.now);
                     self.nodes[node].move_away();
                     self.counts.add(Count::Moves);
                     self.crash(id, down, self.now.0)?;
@@ -167,36 +166,10 @@ impl<S: StateMachine> Simulation<S> {
             self.crash(id, down, 0)?;
         }
         let lost = self.nodes[node].key();
-        self.weakened.push((self.now, lost));
+        self.weakness.strikes(lost, self.now);
         self.counts.add(Count::LostDisks);
         let fact = self.nodes[node].lose_disk();
         self.observe(&fact)
-    }
-
-    /// Whether a node may lose its disk or its address without leaving a quorum without its majority, or without what it has
-    /// committed: of the voters that anybody goes by no other has, and there are three or more.
-    ///
-    /// Whoever did so a moment ago counts in every voter set, since somebody may just be adding what it was.
-    fn may_weaken(&mut self, node: usize) -> bool {
-        let now = self.now;
-        self.weakened.retain(|(at, _)| now.since(*at) < RECENT);
-        let key = self.nodes[node].key();
-        self.world.kraft_version > 0
-            && self.nodes.iter().map(Node::voters).all(|voters| {
-                let unsound = voters.iter().filter(|voter| !self.is_sound(voter));
-                let lately = self.weakened.iter().filter(|(_, key)| !voters.is_voter(key));
-                !voters.is_voter(&key) || (voters.len() >= 3 && unsound.count() + lately.count() == 0)
-            })
-    }
-
-    /// Whether a voter has the disk that its key stands for, is found where everybody looks for it, and knows that it is a voter.
-    fn is_sound(&self, voter: &VoterNode) -> bool {
-        let node = self.index_of(voter.key.id).map(|node| &self.nodes[node]);
-        node.is_some_and(|node| {
-            let same_disk = voter.key.directory_id.is_none() || node.key() == voter.key;
-            let knows = node.voters().is_empty() || node.voters().is_voter(&voter.key);
-            same_disk && *node.endpoints() == voter.endpoints && knows
-        })
     }
 
     /// Whoever leads the newest epoch.
@@ -236,6 +209,7 @@ impl<S: StateMachine> Simulation<S> {
             ),
             kraft_versions: SupportedVersions { min: 0, max: 1 },
         };
+        self.weakness.may_be_added(voter.key, self.now);
         let ack_when_committed = self.rng.chance(500);
         self.reconfigure(VoterChange::Add {
             voter,
@@ -252,6 +226,10 @@ impl<S: StateMachine> Simulation<S> {
         let Some(leader) = self.leader() else {
             return Ok(());
         };
+        if self.nodes[leader].paused.is_some() {
+            // It would do so when it goes on, and by then another voter may have lost its disk.
+            return Ok(());
+        }
         let voters = self.nodes[leader].voters();
         let Some(voter) = voters.get(id).map(|voter| voter.key) else {
             return Ok(());
@@ -331,6 +309,3 @@ impl<S: StateMachine> Simulation<S> {
         self.observe(&fact)
     }
 }
-
-/// How long a wish of a replica from before it lost disk or address may still be under way.
-const RECENT: Duration = Duration::from_secs(10);

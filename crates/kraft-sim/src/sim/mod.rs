@@ -37,6 +37,7 @@ mod setup;
 mod shrink;
 mod sight;
 mod threads;
+mod weakness;
 
 #[cfg(test)]
 mod disk_failures;

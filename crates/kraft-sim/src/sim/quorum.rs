@@ -12,9 +12,10 @@ use super::{
     settings::{Lie, Settings},
     setup::{config, voter},
     sight::{Sight, Witness},
+    weakness::Weakness,
 };
 use crate::checker::{self, Checker, Fact, Fate, OpId, Violation};
-use kraft_core::{Event, Instant, NodeId, ReplicaKey, RoleName, StateMachine, VoterSet};
+use kraft_core::{Event, Instant, NodeId, RoleName, StateMachine, VoterSet};
 use kraft_transport::{Command, PeerResponse};
 use std::time::Duration;
 
@@ -38,8 +39,7 @@ pub struct Simulation<S: StateMachine> {
     ops: u64,
     /// The epoch in which each node was last seen to lead, and the voters that it then went by.
     led: Vec<Option<(kraft_core::Epoch, VoterSet)>>,
-    /// Replicas that lost disk or address, and when: for a while a wish to make them voters may still be under way.
-    pub(super) weakened: Vec<(Instant, ReplicaKey)>,
+    pub(super) weakness: Weakness,
     phase: Phase,
     pub(super) witness: Option<Witness>,
 }
@@ -124,7 +124,7 @@ impl<S: StateMachine> Simulation<S> {
             record: Box::new(record),
             proposed: 0,
             ops: 0,
-            weakened: Vec::new(),
+            weakness: Weakness::default(),
             phase: Phase::Trouble,
             witness: None,
         }
