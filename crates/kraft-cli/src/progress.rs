@@ -98,6 +98,10 @@ impl<T: File> File for WatchedFile<T> {
         self.inner.start_writing_back(offset, len);
     }
 
+    fn leave_cache(&self, offset: u64, len: u64) {
+        self.inner.leave_cache(offset, len);
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         self.inner.sync_data()
     }

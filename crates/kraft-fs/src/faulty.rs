@@ -163,6 +163,11 @@ impl<T: File> File for FaultyFile<T> {
         self.inner.start_writing_back(offset, len);
     }
 
+    /// As above.
+    fn leave_cache(&self, offset: u64, len: u64) {
+        self.inner.leave_cache(offset, len);
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         count(&self.plan)?;
         self.inner.sync_data()

@@ -72,6 +72,10 @@ pub trait File: std::fmt::Debug + Send + Sync + 'static {
     /// nothing, and a write that fails because of it is reported by that sync.
     fn start_writing_back(&self, _offset: u64, _len: u64) {}
 
+    /// Lets go of the memory in which the operating system keeps a part that is on the disk. A hint: it promises nothing
+    /// and changes no byte.
+    fn leave_cache(&self, _offset: u64, _len: u64) {}
+
     /// Makes contents and size durable.
     ///
     /// # Errors

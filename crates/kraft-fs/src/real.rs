@@ -6,9 +6,9 @@ use crate::{
     file_system::{DirEntry, File, FileSystem, Metadata, Open},
     lock::{DirLock, LOCK_FILE, LockError, Registered},
 };
-use rustix::fs::{FlockOperation, fcntl_lock};
 #[cfg(target_os = "linux")]
-use std::sync::OnceLock;
+use rustix::fs::{Advice, fadvise};
+use rustix::fs::{FlockOperation, fcntl_lock};
 use std::{
     fs::{self, OpenOptions, Permissions},
     io,
@@ -16,6 +16,8 @@ use std::{
     path::Path,
     sync::Arc,
 };
+#[cfg(target_os = "linux")]
+use std::{num::NonZeroU64, sync::OnceLock};
 
 /// The operating system's file system.
 #[derive(Debug, Clone, Copy, Default)]
@@ -53,6 +55,14 @@ impl File for RealFile {
         let write_back = self.write_back.get_or_init(|| WriteBack::spawn(file()).ok());
         if let Some(write_back) = write_back {
             write_back.start(offset, len);
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn leave_cache(&self, offset: u64, len: u64) {
+        if let Some(len) = NonZeroU64::new(len) {
+            // What stays in memory does no harm.
+            let _ = fadvise(&*self.file, offset, Some(len), Advice::DontNeed);
         }
     }
 

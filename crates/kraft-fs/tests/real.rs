@@ -62,6 +62,23 @@ fn writing_back_early_changes_no_byte_and_hides_no_write() -> io::Result<()> {
     Ok(())
 }
 
+/// Synced and not, beyond the end, and nothing at all.
+#[test]
+fn leaving_the_cache_changes_no_byte() -> io::Result<()> {
+    let root = tempfile::tempdir()?;
+    let path = root.path().join("f");
+    let file = RealFs.open(&path, Open::CreateNew)?;
+    let bytes: Vec<u8> = (0..100_003_u32).map(|n| (n % 251) as u8).collect();
+    file.write_all_at(&bytes, 0)?;
+    for (offset, len) in [(0, 50_000), (1, 0), (4096, u64::MAX)] {
+        file.leave_cache(offset, len);
+        file.sync_data()?;
+        file.leave_cache(offset, len);
+    }
+    assert!(std::fs::read(&path)? == bytes);
+    Ok(())
+}
+
 #[test]
 fn a_small_file_is_replaced_and_its_temporary_is_gone() -> io::Result<()> {
     let root = tempfile::tempdir()?;

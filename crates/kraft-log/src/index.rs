@@ -98,6 +98,11 @@ impl LogIndex {
         });
     }
 
+    /// Everything below the high watermark is committed.
+    pub fn commit(&mut self, high_watermark: i64) {
+        self.recent.commit(high_watermark);
+    }
+
     /// Takes account of the log thread's report that everything up to `up_to` is durable.
     pub fn complete(&mut self, up_to: Ticket) {
         while self

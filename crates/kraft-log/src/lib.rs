@@ -68,6 +68,7 @@
 
 mod batch_info;
 mod blocks;
+mod cached;
 mod clean;
 mod deleted;
 mod directory;

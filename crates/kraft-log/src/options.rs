@@ -23,7 +23,8 @@ pub struct LogOptions {
     /// when less than half of them is left. 0 extends the last segment by the bytes of each append alone, which makes
     /// every sync dearer.
     pub prepare_bytes: u64,
-    /// How many bytes of batches that are already on disk stay in memory for readers at the tail.
+    /// How many bytes of batches that are already on disk stay in memory for readers at the tail; four times as many
+    /// while they are not committed.
     pub recent_bytes: usize,
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Recent {
     appends: VecDeque<Append>,
     bytes: usize,
     bytes_max: usize,
+    /// Everything below is committed.
+    committed: i64,
 }
 
 impl Recent {
@@ -39,7 +41,13 @@ impl Recent {
             appends: VecDeque::new(),
             bytes: 0,
             bytes_max,
+            committed: 0,
         }
+    }
+
+    /// Everything below this is committed.
+    pub(crate) fn commit(&mut self, high_watermark: i64) {
+        self.committed = self.committed.max(high_watermark);
     }
 
     pub(crate) fn push(&mut self, ticket: Ticket, bytes: &Bytes, infos: &[BatchInfo]) {
@@ -61,14 +69,17 @@ impl Recent {
         });
     }
 
-    /// Lets go of the oldest appends that are on disk, as far as there are too many bytes.
+    /// Lets go of the oldest appends that are on disk, as far as there are too many bytes. Those that are not committed
+    /// stay longer: somebody is about to read them.
     pub(crate) fn evict(&mut self, completed: Ticket) {
-        while self.bytes > self.bytes_max
-            && self
-                .appends
-                .front()
-                .is_some_and(|oldest| oldest.ticket <= completed)
-        {
+        while let Some(oldest) = self.appends.front() {
+            let bytes_max = match oldest.last() < self.committed {
+                true => self.bytes_max,
+                false => self.bytes_max.saturating_mul(UNCOMMITTED_TIMES),
+            };
+            if self.bytes <= bytes_max || oldest.ticket > completed {
+                break;
+            }
             let oldest = self.appends.pop_front().expect("there is a front");
             self.bytes -= oldest.bytes.len();
         }
@@ -136,6 +147,9 @@ impl Recent {
         }
     }
 }
+
+/// How many times the bytes may be there while the oldest of them are not committed.
+const UNCOMMITTED_TIMES: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -213,8 +227,27 @@ mod tests {
         recent.bytes_max = 3;
         recent.evict(Ticket(0));
         assert_eq!(read(&recent, 10, 100, i64::MAX).as_deref(), Some("aabccc"));
+        recent.commit(13);
         recent.evict(Ticket(1));
         assert_eq!(read(&recent, 10, 100, i64::MAX), None);
         assert_eq!(read(&recent, 13, 100, i64::MAX).as_deref(), Some("ccc"));
+    }
+
+    #[test]
+    fn what_is_not_committed_stays_until_there_is_four_times_as_much() {
+        let mut recent = recent();
+        recent.bytes_max = 2;
+        recent.commit(12);
+        recent.evict(Ticket(2));
+        assert_eq!(read(&recent, 10, 100, i64::MAX).as_deref(), Some("aabccc"));
+        recent.push(Ticket(3), &Bytes::from_static(b"ddd"), &infos(&[(16, 16, 3)]));
+        recent.evict(Ticket(3));
+        assert_eq!(read(&recent, 10, 100, i64::MAX), None);
+        assert_eq!(read(&recent, 13, 100, i64::MAX).as_deref(), Some("cccddd"));
+        recent.commit(16);
+        recent.evict(Ticket(3));
+        assert_eq!(read(&recent, 13, 100, i64::MAX), None);
+        recent.commit(15);
+        assert_eq!(recent.committed, 16);
     }
 }

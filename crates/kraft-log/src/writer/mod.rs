@@ -5,6 +5,7 @@ mod truncation;
 
 use crate::{
     blocks::Blocks,
+    cached::Cached,
     clean::Cleaned,
     deleted::{DeletedFiles, SEGMENT_DELAY_MS},
     epoch_checkpoint,
@@ -36,6 +37,7 @@ pub struct LogWriter<F: FileSystem> {
     epochs: EpochCache,
     blocks: Arc<Blocks<F>>,
     synced: SyncedFile<F>,
+    cached: Cached,
     incoming: Option<FetchedSnapshot<F>>,
     /// Where the log starts: in the first segment, or behind it.
     start: i64,
@@ -99,6 +101,7 @@ impl<F: FileSystem> LogWriter<F> {
             epochs,
             blocks: Arc::clone(&blocks),
             synced,
+            cached: Cached::new(base),
             incoming: None,
             start,
             deleted: DeletedFiles::default(),
@@ -326,6 +329,9 @@ impl<F: FileSystem> LogWriter<F> {
         let (file, path, written, base) = (segment.file.clone(), segment.path.clone(), segment.written, base);
         drop(layout);
         file.sync_data().map_err(failed("syncing", &path))?;
+        if let Some(part) = self.cached.leave(base, written) {
+            file.leave_cache(part.start, part.end - part.start);
+        }
         let epoch = self.epochs.latest().expect("a batch has an epoch");
         self.synced
             .mark(SyncedMark {

@@ -68,6 +68,7 @@ where
             Action::ReadBarrier { reply, applied } => self.read_decided(reply, applied),
             Action::Commit { high_watermark } => {
                 self.observations.commit(high_watermark, now.mono);
+                self.index.commit(high_watermark);
                 self.applied.commit(high_watermark);
             }
             Action::Transition {
