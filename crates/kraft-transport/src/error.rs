@@ -43,8 +43,8 @@ pub enum RaftError {
         /// What is wrong.
         reason: String,
     },
-    /// A change without records.
-    #[error("a change has to have at least one record")]
+    /// A change without records, or with a record without bytes, which no log may hold.
+    #[error("a change has to have at least one record, and a record at least one byte")]
     Empty,
     /// The change does not fit into one batch.
     #[error("the change does not fit into one batch of {max} bytes")]

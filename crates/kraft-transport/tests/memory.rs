@@ -40,6 +40,25 @@ fn a_quorum_in_memory_survives_the_loss_of_its_leader() {
     });
 }
 
+/// It used to be appended, and the leader ended by it: no log may hold such a record.
+#[test]
+fn a_record_without_bytes_is_refused_and_harms_nobody() {
+    let runtime = node::runtime().expect("a runtime");
+    runtime.block_on(async {
+        let quorum = MemoryQuorum::start(1, Words::default).await.expect("started");
+        let leader = timeout(PATIENCE, quorum.leader()).await.expect("a leader");
+        for words in [vec![String::new()], vec!["one".to_owned(), String::new()]] {
+            let refused = timeout(PATIENCE, leader.submit(words, None)).await;
+            let refused = refused.expect("in time").expect_err("it is refused");
+            assert!(matches!(refused, RaftError::Empty), "{refused}");
+        }
+        let taken = timeout(PATIENCE, leader.submit(vec!["two".to_owned()], None)).await;
+        taken.expect("in time").expect("it still leads");
+        assert!(leader.image().contains(&"two".to_owned()));
+        assert!(!leader.image().contains(&"one".to_owned()));
+    });
+}
+
 #[test]
 fn a_barrier_is_passed_with_a_majority_and_not_without() {
     let runtime = node::runtime().expect("a runtime");

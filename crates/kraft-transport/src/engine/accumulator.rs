@@ -64,6 +64,9 @@ where
 {
     /// Puts checked records into the open batch, all of them into the same one.
     pub(super) fn join(&mut self, values: RecordValues, waiter: Waiter, now: Time) {
+        if values.iter().any(Vec::is_empty) {
+            return waiter.fail(RaftError::Empty);
+        }
         let bytes: u64 = values.iter().map(|value| batches::record_bytes_max(value)).sum();
         if bytes + batches::BATCH_OVERHEAD > batches::BATCH_BYTES_MAX.into() {
             let max = batches::BATCH_BYTES_MAX;

@@ -34,6 +34,15 @@ pub(super) struct Applied {
     passes: Passes,
 }
 
+/// Where batches that are applied come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// They were made here, or checked when they were fetched.
+    Memory,
+    /// Anything can have happened to them.
+    Disk,
+}
+
 /// How long passes over committed batches took.
 #[derive(Debug, Default, Clone, Copy)]
 struct Passes {
@@ -139,7 +148,7 @@ where
                 return;
             };
             left = left.saturating_sub(bytes.len());
-            if !self.apply_batches(bytes, now) {
+            if !self.apply_batches(bytes, Source::Memory, now) {
                 return;
             }
         }
@@ -166,7 +175,7 @@ where
             );
             return self.storage_failed(reason, now);
         }
-        self.apply_batches(bytes, now);
+        self.apply_batches(bytes, Source::Disk, now);
     }
 
     /// The state machine starts anew from a snapshot.
@@ -180,8 +189,7 @@ where
         let mut values = contents.values.iter().map(|value| &value[..]);
         let timestamp_ms = contents.last_contained_timestamp_ms;
         if let Err(fault) = self.machine.load(snapshot, timestamp_ms, &mut values) {
-            self.observations.metadata_errors += 1;
-            return self.end(Err(NodeError::Apply(fault)));
+            return self.cannot_apply(fault);
         }
         if snapshot != SnapshotId::BOOTSTRAP {
             self.observations.snapshots_loaded += 1;
@@ -208,21 +216,25 @@ where
         self.reads.answer_applied(self.applied.next);
     }
 
+    fn cannot_apply(&mut self, fault: ApplyFault) {
+        self.observations.metadata_errors += 1;
+        self.end(Err(NodeError::Apply(fault)));
+    }
+
     /// Returns whether the state machine took them.
-    fn apply_batches(&mut self, bytes: Bytes, now: Time) -> bool {
+    fn apply_batches(&mut self, bytes: Bytes, source: Source, now: Time) -> bool {
         let began = (self.config.stopwatch)();
         for batch in Batches::new(bytes) {
             let taken = match batch {
                 Ok(batch) if batch.last_offset() < self.applied.next => continue,
-                Ok(batch) => self.apply_batch(&batch),
+                Ok(batch) => self.apply_batch(&batch, source),
                 Err(error) => Err(ApplyFault {
                     offset: self.applied.next,
                     reason: error.to_string(),
                 }),
             };
             if let Err(fault) = taken {
-                self.observations.metadata_errors += 1;
-                self.end(Err(NodeError::Apply(fault)));
+                self.cannot_apply(fault);
                 return false;
             }
         }
@@ -232,32 +244,28 @@ where
         true
     }
 
-    fn apply_batch(&mut self, batch: &BatchView) -> Result<(), ApplyFault> {
-        let fault = |reason: String| ApplyFault {
-            offset: batch.base_offset(),
-            reason,
-        };
-        // The bytes may come from the disk, where anything can have happened to them.
-        batch.validate().map_err(|error| fault(error.to_string()))?;
+    fn apply_batch(&mut self, batch: &BatchView, source: Source) -> Result<(), ApplyFault> {
+        if source == Source::Disk {
+            batch.validate().map_err(|error| ApplyFault {
+                offset: batch.base_offset(),
+                reason: error.to_string(),
+            })?;
+        }
         assert_eq!(
             batch.base_offset(),
             self.applied.next,
             "committed batches are applied without a gap"
         );
-        let mut values: Vec<Bytes> = Vec::new();
-        if !batch.is_control() {
-            for record in batch.records() {
-                let record = record.map_err(|error| fault(error.to_string()))?;
-                values.push(record.value.unwrap_or_default());
-            }
-        }
-        let slices: Vec<&[u8]> = values.iter().map(|value| &value[..]).collect();
+        let values: Vec<&[u8]> = match batch.is_control() {
+            true => Vec::new(),
+            false => batch.values().collect(),
+        };
         self.machine.apply(CommittedBatch {
             base: batch.base_offset(),
             last: batch.last_offset(),
             epoch: Epoch(batch.leader_epoch()),
             timestamp_ms: batch.header().max_timestamp,
-            values: &slices,
+            values: &values,
         })?;
         self.snapshots.applied(batch.size());
         self.applied.next = batch.last_offset() + 1;
