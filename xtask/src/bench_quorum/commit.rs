@@ -123,7 +123,7 @@ fn closed(session: &mut Session) -> Result<(), Failure> {
         in_flight: Some(1),
         ..OPEN
     };
-    let writers = raw::three_writers(&session.folder("raw")?, raw::Into::WrittenBlocks, 256)?;
+    let writers = raw::three_writers(&session.folder("raw")?, raw::Into::WrittenBlocks, 256, None)?;
     let micros = |time: &Duration| time.as_secs_f64() * 1e6;
     let syncs: Vec<_> = writers.iter().flatten().map(micros).collect();
     let run = measure(session, &session.ours, load)?;
@@ -146,7 +146,7 @@ fn closed(session: &mut Session) -> Result<(), Failure> {
 
 /// Gives how many records a second go through.
 fn saturation(session: &mut Session) -> Result<f64, Failure> {
-    let writers = raw::three_writers(&session.folder("raw")?, raw::Into::NewBlocks, 1 << 20)?;
+    let writers = raw::three_writers(&session.folder("raw")?, raw::Into::NewBlocks, 1 << 20, None)?;
     let bytes_per_second = |times: &Vec<Duration>| {
         let total: Duration = times.iter().sum();
         times.len() as f64 * f64::from(1 << 20) / total.as_secs_f64()
@@ -185,7 +185,9 @@ fn saturation(session: &mut Session) -> Result<f64, Failure> {
         in_flight: None,
         ..OPEN
     };
+    let paced = paced_writers(session, load)?;
     let run = measure(session, &session.ours, load)?;
+    let paced = [paced, paced_writers(session, load)?].concat();
     let theirs = session
         .kafka(0)
         .map(|kafka| measure(session, &kafka, load))
@@ -218,7 +220,32 @@ fn saturation(session: &mut Session) -> Result<f64, Failure> {
             goal,
         });
     }
+    session.report.figure(&Figure {
+        name: "commit, 200,000 a second, p99 beside the disk's",
+        parameters: parameters(load, session.duration),
+        unit: "ms",
+        ours: &[run.p99_ms],
+        peer: Some((
+            "three raw-overwrite by the clock, before and after",
+            &[quantile(&paced, 0.99)],
+        )),
+        goal: None,
+    });
     Ok(peak)
+}
+
+/// How long three bare writers take, in ms, for as many bytes a second as a load writes: what the disk keeps everybody
+/// waiting for.
+fn paced_writers(session: &Session, load: Load) -> Result<Vec<f64>, Failure> {
+    let each_ms = usize::try_from(load.throughput / 1000 * load.record_bytes)?;
+    let writers = raw::three_writers(
+        &session.folder("raw")?,
+        raw::Into::WrittenBlocks,
+        each_ms,
+        Some(Duration::from_millis(1)),
+    )?;
+    let millis = |time: &Duration| time.as_secs_f64() * 1e3;
+    Ok(writers.iter().flatten().map(millis).collect())
 }
 
 fn overload(session: &mut Session, peak: f64) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! The bound of three writers on one disk: three bare files at once, each write followed by a sync.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread;
@@ -17,16 +17,23 @@ pub(super) enum Into {
     WrittenBlocks,
 }
 
-/// How long each write and sync of three writers took, writer by writer.
+/// How long each write and sync of three writers took, writer by writer. With a pace, a write is due as often as that
+/// says and its time counts from when it is due. The files are gone afterwards: neither their blocks nor the memory that
+/// they fill are in the way of what is measured next.
 pub(super) fn three_writers(
     folder: &Path,
     into: Into,
     write_bytes: usize,
+    pace: Option<Duration>,
 ) -> Result<Vec<Vec<Duration>>, Failure> {
     let writers: Vec<_> = (0..3)
         .map(|writer| {
             let path = folder.join(format!("raw-{writer}"));
-            thread::spawn(move || write(&path, into, write_bytes))
+            thread::spawn(move || {
+                let times = write(&path, into, write_bytes, pace)?;
+                fs::remove_file(&path)?;
+                Ok(times)
+            })
         })
         .collect();
     let joined = writers.into_iter().map(|writer| writer.join());
@@ -35,7 +42,12 @@ pub(super) fn three_writers(
         .collect()
 }
 
-fn write(path: &Path, into: Into, write_bytes: usize) -> Result<Vec<Duration>, Failure> {
+fn write(
+    path: &Path,
+    into: Into,
+    write_bytes: usize,
+    pace: Option<Duration>,
+) -> Result<Vec<Duration>, Failure> {
     let bytes = vec![7; write_bytes];
     let size = write_bytes as u64;
     let file = File::create(path)?;
@@ -48,7 +60,14 @@ fn write(path: &Path, into: Into, write_bytes: usize) -> Result<Vec<Duration>, F
     let (mut position, mut times) = (0, Vec::new());
     let started = Instant::now();
     while started.elapsed() < LONG_ENOUGH {
-        let begun = Instant::now();
+        let begun = match pace {
+            Some(pace) => {
+                let due = started + pace * u32::try_from(times.len())?;
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+                due
+            }
+            None => Instant::now(),
+        };
         file.write_all_at(&bytes, position)?;
         file.sync_data()?;
         times.push(begun.elapsed());
