@@ -29,20 +29,86 @@ pub(crate) struct ParkedFetch {
     pub(crate) log_start: i64,
 }
 
-/// The fetches that wait, in the order in which their waits end, which is nearly always that of their arrival.
+/// The fetches that wait: voters, without whom nothing is committed, and everybody else.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(crate) struct ParkedFetches(VecDeque<ParkedFetch>);
+pub(crate) struct ParkedFetches {
+    voters: Queue,
+    observers: Queue,
+    /// When observers are told of what was appended, should it not be committed before.
+    observers_due: Option<Instant>,
+}
+
+/// Fetches in the order in which their waits end, which is nearly always that of their arrival.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+struct Queue(VecDeque<ParkedFetch>);
 
 impl ParkedFetches {
     /// A fetch beyond this many is answered at once, without data, so that no peer can fill the memory.
     pub(crate) const MAX: usize = 10_000;
 
     pub(crate) fn is_full(&self) -> bool {
-        self.0.len() >= Self::MAX
+        self.voters.0.len() + self.observers.0.len() >= Self::MAX
     }
 
-    pub(crate) fn park(&mut self, fetch: ParkedFetch) {
+    pub(crate) fn park(&mut self, fetch: ParkedFetch, of_voter: bool) {
         assert!(!self.is_full(), "the caller answers fetches that do not fit");
+        if of_voter {
+            self.voters.park(fetch);
+        } else {
+            self.observers.park(fetch);
+        }
+    }
+
+    pub(crate) fn forget(&mut self, reply: ReplyId) {
+        self.voters.0.retain(|fetch| fetch.reply != reply);
+        self.observers.0.retain(|fetch| fetch.reply != reply);
+    }
+
+    /// Takes out a fetch, those of voters first.
+    pub(crate) fn take_first(&mut self) -> Option<ParkedFetch> {
+        self.take_of_voter().or_else(|| self.observers.0.pop_front())
+    }
+
+    /// Takes out a fetch of a voter.
+    pub(crate) fn take_of_voter(&mut self) -> Option<ParkedFetch> {
+        self.voters.0.pop_front()
+    }
+
+    /// Takes out a fetch whose wait is over.
+    pub(crate) fn take_expired(&mut self, now: Instant) -> Option<ParkedFetch> {
+        let voter = self.voters.take_expired(now);
+        voter.or_else(|| self.observers.take_expired(now))
+    }
+
+    /// Observers are told of what was appended at the latest then.
+    pub(crate) fn tell_observers_by(&mut self, due: Instant) {
+        if !self.observers.0.is_empty() {
+            self.observers_due.get_or_insert(due);
+        }
+    }
+
+    /// Whether observers have waited long enough for a commit.
+    pub(crate) fn observers_are_due(&self, now: Instant) -> bool {
+        self.observers_due.is_some_and(|due| due <= now)
+    }
+
+    /// Observers have been told of all there is.
+    pub(crate) fn observers_told(&mut self) {
+        self.observers_due = None;
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let ends = [
+            self.voters.next_end(),
+            self.observers.next_end(),
+            self.observers_due,
+        ];
+        ends.into_iter().flatten().min()
+    }
+}
+
+impl Queue {
+    fn park(&mut self, fetch: ParkedFetch) {
         if self.0.back().is_none_or(|last| last.until <= fetch.until) {
             self.0.push_back(fetch);
         } else {
@@ -51,24 +117,14 @@ impl ParkedFetches {
         }
     }
 
-    pub(crate) fn forget(&mut self, reply: ReplyId) {
-        self.0.retain(|fetch| fetch.reply != reply);
-    }
-
-    /// Takes out the fetch whose wait ends first.
-    pub(crate) fn take_first(&mut self) -> Option<ParkedFetch> {
+    fn take_expired(&mut self, now: Instant) -> Option<ParkedFetch> {
+        if self.next_end()? > now {
+            return None;
+        }
         self.0.pop_front()
     }
 
-    /// Takes out a fetch whose wait is over.
-    pub(crate) fn take_expired(&mut self, now: Instant) -> Option<ParkedFetch> {
-        if self.next_deadline()? > now {
-            return None;
-        }
-        self.take_first()
-    }
-
-    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+    fn next_end(&self) -> Option<Instant> {
         self.0.front().map(|fetch| fetch.until)
     }
 }
@@ -101,7 +157,7 @@ mod tests {
     fn fetches_leave_when_their_waits_end_and_those_of_one_moment_in_the_order_of_arrival() {
         let mut parked = ParkedFetches::default();
         for (reply, until) in [(1, 50), (2, 40), (3, 60), (4, 70), (5, 50)] {
-            parked.park(fetch(reply, until));
+            parked.park(fetch(reply, until), false);
         }
         assert_eq!(parked.next_deadline(), Some(Instant(40)));
         assert_eq!(replies(&mut parked, 39), []);
@@ -110,5 +166,26 @@ mod tests {
         assert_eq!(parked.take_first().map(|fetch| fetch.reply), Some(ReplyId(4)));
         assert_eq!(parked.take_first(), None);
         assert_eq!(parked.next_deadline(), None);
+    }
+
+    #[test]
+    fn voters_come_first_and_only_observers_wait_for_a_commit() {
+        let mut parked = ParkedFetches::default();
+        parked.tell_observers_by(Instant(10));
+        assert_eq!(parked.next_deadline(), None, "there are none");
+        parked.park(fetch(1, 50), false);
+        parked.park(fetch(2, 60), true);
+        parked.tell_observers_by(Instant(20));
+        parked.tell_observers_by(Instant(30));
+        assert_eq!(parked.next_deadline(), Some(Instant(20)));
+        assert!(!parked.observers_are_due(Instant(19)));
+        assert!(parked.observers_are_due(Instant(20)));
+        assert_eq!(parked.take_of_voter().map(|fetch| fetch.reply), Some(ReplyId(2)));
+        assert_eq!(parked.take_of_voter(), None);
+        parked.observers_told();
+        assert_eq!(parked.next_deadline(), Some(Instant(50)));
+        parked.park(fetch(3, 60), true);
+        let order = core::iter::from_fn(|| parked.take_first()).map(|fetch| fetch.reply.0);
+        assert_eq!(order.collect::<alloc::vec::Vec<_>>(), [3, 1]);
     }
 }

@@ -65,7 +65,7 @@ impl Replica {
         let wait = Duration::from_millis(u64::try_from(fetch.max_wait_ms).unwrap_or(0));
         let until = turn.mono().after(wait);
         self.wake = self.wake.or(until);
-        self.parked.park(ParkedFetch {
+        let parked = ParkedFetch {
             reply: context.reply,
             listener: context.listener.clone(),
             from: fetch.from,
@@ -74,7 +74,8 @@ impl Replica {
             max_bytes: fetch.max_bytes,
             until,
             log_start: turn.log_start,
-        });
+        };
+        self.parked.park(parked, self.is_voter_here(&fetch.from));
     }
 
     #[inline(always)]
@@ -129,6 +130,11 @@ impl Replica {
         Ok(())
     }
 
+    /// Whether the leader that this is counts the fetcher among the voters.
+    fn is_voter_here(&self, from: &ReplicaKey) -> bool {
+        matches!(&self.role, Role::Leader(leader) if leader.is_voter(from))
+    }
+
     /// A replica has everything before `offset`, and is alive.
     #[inline(always)]
     fn note_fetch(&mut self, from: ReplicaKey, offset: i64, turn: &mut Turn<'_>) {
@@ -168,25 +174,47 @@ impl Replica {
         }
     }
 
+    /// Records have been appended. Voters are told at once, unless they may not have them yet. Observers have no use for
+    /// records that are not committed, and there may be a thousand of them: they are told of the records and of their commit
+    /// with one answer in place of two, and not before the voters. Only where the commit takes its time do they get the
+    /// records without it.
+    pub(super) fn log_has_grown(&mut self, turn: &mut Turn<'_>) {
+        if self.unserved(turn).is_some() {
+            return;
+        }
+        let due = turn.mono().after(OBSERVER_PATIENCE);
+        self.parked.tell_observers_by(due);
+        self.wake = self.wake.or(due);
+        while let Some(fetch) = self.parked.take_of_voter() {
+            self.complete_fetch(&fetch, turn);
+        }
+    }
+
     /// More of the log may be served, or the high watermark has moved, which is what all parked fetches wait for: they wait
     /// at the end of what may be served only. They are evaluated anew; a leader's log only grows, so their offsets are as
     /// valid as they were.
     pub(super) fn complete_fetches(&mut self, turn: &mut Turn<'_>) {
+        self.parked.observers_told();
         while let Some(fetch) = self.parked.take_first() {
-            let answer = match self.check_leader_epoch(fetch.epoch) {
-                Ok(()) => {
-                    self.note_fetch(fetch.from, fetch.offset, turn);
-                    let plan = self.read_plan(fetch.offset, fetch.max_bytes, turn);
-                    self.fetch_answer(plan, &fetch.listener, turn.log_start)
-                }
-                Err(error) => self.fetch_error(error, &fetch.listener, turn),
-            };
-            self.reply(fetch.reply, answer, turn);
+            self.complete_fetch(&fetch, turn);
         }
+    }
+
+    fn complete_fetch(&mut self, fetch: &ParkedFetch, turn: &mut Turn<'_>) {
+        let answer = match self.check_leader_epoch(fetch.epoch) {
+            Ok(()) => {
+                self.note_fetch(fetch.from, fetch.offset, turn);
+                let plan = self.read_plan(fetch.offset, fetch.max_bytes, turn);
+                self.fetch_answer(plan, &fetch.listener, turn.log_start)
+            }
+            Err(error) => self.fetch_error(error, &fetch.listener, turn),
+        };
+        self.reply(fetch.reply, answer, turn);
     }
 
     /// This replica does not lead any more.
     pub(super) fn fail_all_fetches(&mut self, turn: &mut Turn<'_>) {
+        self.parked.observers_told();
         while let Some(fetch) = self.parked.take_first() {
             let answer = self.fetch_error(ErrorCode::NotLeaderOrFollower, &fetch.listener, turn);
             self.reply(fetch.reply, answer, turn);
@@ -194,6 +222,9 @@ impl Replica {
     }
 
     pub(super) fn expire_fetches(&mut self, turn: &mut Turn<'_>) {
+        if self.parked.observers_are_due(turn.mono()) {
+            self.complete_fetches(turn);
+        }
         while let Some(fetch) = self.parked.take_expired(turn.mono()) {
             let answer = self.fetch_answer(FetchPlan::Empty, &fetch.listener, fetch.log_start);
             self.reply(fetch.reply, answer, turn);
@@ -241,3 +272,6 @@ impl Replica {
         }
     }
 }
+
+/// How long observers wait for the commit of what was appended.
+const OBSERVER_PATIENCE: Duration = Duration::from_millis(25);

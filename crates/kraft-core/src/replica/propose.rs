@@ -63,7 +63,7 @@ impl Replica {
             last: end - 1,
             epoch,
         });
-        self.serve_appended(turn);
+        self.log_has_grown(turn);
     }
 
     fn check_offer(&self, offer: &Offer) -> Result<(), Refusal> {

@@ -122,6 +122,11 @@ impl Leader {
         (voter.directory_id.is_none() || voter.directory_id == key.directory_id).then_some(place)
     }
 
+    /// Whether `key` counts as one of the voters.
+    pub(crate) fn is_voter(&self, key: &ReplicaKey) -> bool {
+        self.place(key).is_some()
+    }
+
     /// `key` has fetched from `offset` on. Returns whether it is a voter, which so has shown that it is there.
     #[inline(always)]
     pub(crate) fn fetched(&mut self, key: ReplicaKey, offset: i64, leader_end: i64, now: Time) -> bool {

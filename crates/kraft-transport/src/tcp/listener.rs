@@ -225,12 +225,16 @@ async fn answer<S: StateMachine>(
         .requests
         .ask(&shared.name, api.key(), header.request_api_version, body);
     let mut asking = std::pin::pin!(asking);
-    // A waiting Fetch of which nobody reads the answer is worth knowing of. Bytes of a next request are left alone.
-    let mut byte = [0];
+    // A waiting Fetch of which nobody reads the answer is worth knowing of. Bytes of a next request are left alone. As long
+    // as nothing comes, this asks the runtime and not the system.
+    let something = async {
+        stream.readable().await?;
+        stream.peek(&mut [0]).await
+    };
     tokio::select! {
         biased;
         answered = &mut asking => return Ok(Some(answered?)),
-        peeked = stream.peek(&mut byte) => {
+        peeked = something => {
             if !matches!(peeked, Ok(1)) {
                 return Ok(None);
             }

@@ -44,3 +44,41 @@ fn a_parked_fetch_expires_with_what_was_true_when_it_came() {
     assert_eq!(plans(&node.pass(Duration::from_millis(499))), []);
     assert_eq!(plans(&node.pass(Duration::from_millis(1))), [FetchPlan::Empty]);
 }
+
+#[test]
+fn an_observer_is_told_of_records_and_of_their_commit_at_once() {
+    let mut node = elected(&[1, 2, 3], 1);
+    node.flush();
+    let end = node.log.end.last_offset;
+    node.fetch(2, end, 1, 0);
+    assert_eq!(plans(&node.fetch_knowing(9, end, 1, 500, end)), []);
+    assert_eq!(plans(&node.propose(1, 1)), []);
+    assert_eq!(plans(&node.flush()), [], "it is not committed yet");
+    let read = FetchPlan::Read {
+        from: end,
+        max_bytes: 1024,
+        up_to: None,
+    };
+    // The voter that makes the majority waits for nothing more, the observer gets the record.
+    let out = node.fetch_knowing(2, end + 1, 1, 500, end);
+    assert_eq!(plans(&out), [read, FetchPlan::Empty]);
+}
+
+#[test]
+fn an_observer_does_not_wait_for_ever_for_a_commit() {
+    let mut node = elected(&[1, 2, 3], 1);
+    node.flush();
+    let end = node.log.end.last_offset;
+    node.fetch(2, end, 1, 0);
+    assert_eq!(plans(&node.fetch_knowing(9, end, 1, 500, end)), []);
+    assert_eq!(plans(&node.propose(1, 1)), []);
+    assert_eq!(plans(&node.pass(Duration::from_millis(15))), []);
+    assert_eq!(plans(&node.propose(2, 1)), []);
+    assert_eq!(plans(&node.pass(Duration::from_millis(9))), []);
+    let read = FetchPlan::Read {
+        from: end,
+        max_bytes: 1024,
+        up_to: None,
+    };
+    assert_eq!(plans(&node.pass(Duration::from_millis(1))), [read]);
+}
