@@ -46,6 +46,16 @@ enum Purpose {
     Load { snapshot: SnapshotId, installed: bool },
 }
 
+/// The last answer to a Fetch and its bytes. A commit ends the waits of all observers, and they all get the same.
+#[derive(Debug)]
+struct Repeated {
+    version: i16,
+    answer: Answer,
+    /// The records that it brings.
+    records: Bytes,
+    body: Bytes,
+}
+
 /// Callers and reads.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
@@ -54,6 +64,16 @@ pub(super) struct Replies {
     callers: BTreeMap<ReplyId, Caller>,
     reads: BTreeMap<ReadId, Purpose>,
     looked_for_gone: Instant,
+    repeated: Option<Repeated>,
+}
+
+impl Repeated {
+    /// Whether these records are the very same bytes. Those of the log that are kept in memory never move, and while they
+    /// are held here nothing else can take their place.
+    fn fits(&self, version: i16, answer: &Answer, records: &Bytes) -> bool {
+        let same_records = self.records.as_ptr_range() == records.as_ptr_range();
+        self.version == version && same_records && self.answer == *answer
+    }
 }
 
 impl Replies {
@@ -322,21 +342,30 @@ where
         }
     }
 
-    fn send_answer(&self, caller: Caller, answer: &Answer, bytes: Bytes) {
-        let encoded = encode_answer(
-            &self.config.topic,
-            caller.api,
-            caller.version,
-            answer,
-            &caller.echo,
-            bytes,
-        );
-        match encoded {
+    fn send_answer(&mut self, caller: Caller, answer: &Answer, bytes: Bytes) {
+        let version = caller.version;
+        if let Some(last) = &self.replies.repeated
+            && caller.api == PeerApi::Fetch
+            && last.fits(version, answer, &bytes)
+        {
             // A caller that is gone needs no answer.
-            Ok(body) => drop(caller.sender.send(body)),
-            Err(error) => {
-                warn!(api = ?caller.api, version = caller.version, %error, "an answer cannot be encoded")
+            return drop(caller.sender.send(last.body.clone()));
+        }
+        let topic = &self.config.topic;
+        match encode_answer(topic, caller.api, version, answer, &caller.echo, bytes.clone()) {
+            Ok(body) => {
+                if caller.api == PeerApi::Fetch && body.len() <= REPEATED_BYTES_MAX {
+                    self.replies.repeated = Some(Repeated {
+                        version,
+                        answer: answer.clone(),
+                        records: bytes,
+                        body: body.clone(),
+                    });
+                }
+                // As above.
+                drop(caller.sender.send(body));
             }
+            Err(error) => warn!(api = ?caller.api, version, %error, "an answer cannot be encoded"),
         }
     }
 }
@@ -377,3 +406,6 @@ const ANSWER_BYTES_MAX: i32 = batches::BATCH_BYTES_MAX as i32;
 
 /// How often callers are looked after.
 const GONE_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Larger answers are not kept: they go to those who have to catch up, each from another place.
+const REPEATED_BYTES_MAX: usize = 64 * 1024;

@@ -15,13 +15,20 @@ use kraft_wire::{
     frame::decode_request_header,
     message::{self as m, RequestHeader},
 };
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    future::poll_fn,
+    io,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
+};
 use thiserror::Error;
 use tokio::{
     io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
-    time::{Instant, timeout},
+    time::{Instant, Sleep, sleep},
 };
 use tracing::{debug, warn};
 
@@ -190,14 +197,14 @@ where
 {
     stream.set_nodelay(true)?;
     let mut frames = FrameReader::default();
+    let mut idle = IdleTimer::new(shared.limits.idle);
     loop {
         let reading = frames.read(&mut stream, shared.limits.request_bytes_max, Some(&shared.budget));
-        let frame = match timeout(shared.limits.idle, reading).await {
-            Err(_) => return Err(CloseReason::Idle),
-            Ok(Ok(None)) => return Ok(()),
-            Ok(Ok(Some(frame))) => frame,
-            Ok(Err(FrameError::Io(error))) => return Err(CloseReason::Io(error)),
-            Ok(Err(error)) => return Err(CloseReason::Frame(error)),
+        let frame = match idle.limit(reading).await? {
+            Ok(None) => return Ok(()),
+            Ok(Some(frame)) => frame,
+            Err(FrameError::Io(error)) => return Err(CloseReason::Io(error)),
+            Err(error) => return Err(CloseReason::Frame(error)),
         };
         let (api, header, reader) =
             decode_request_header(frame.bytes.clone()).map_err(CloseReason::Header)?;
@@ -206,9 +213,39 @@ where
         };
         drop(frame);
         let writing = write_answer(&mut stream, api, &header, body);
-        match timeout(shared.limits.idle, writing).await {
-            Err(_) => return Err(CloseReason::Idle),
-            Ok(written) => written?,
+        idle.limit(writing).await??;
+    }
+}
+
+/// Ends what takes too long. One timer serves all of a connection's life: to set one for each request costs more than to
+/// look, when it rings, whether that was meant.
+struct IdleTimer {
+    limit: Duration,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl IdleTimer {
+    fn new(limit: Duration) -> Self {
+        Self {
+            limit,
+            sleep: Box::pin(sleep(limit)),
+        }
+    }
+
+    async fn limit<T>(&mut self, work: impl Future<Output = T>) -> Result<T, CloseReason> {
+        let due = Instant::now() + self.limit;
+        let mut work = pin!(work);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut work => return Ok(done),
+                () = &mut self.sleep => {
+                    if Instant::now() >= due {
+                        return Err(CloseReason::Idle);
+                    }
+                    self.sleep.as_mut().reset(due);
+                }
+            }
         }
     }
 }
@@ -224,11 +261,11 @@ async fn answer<S: StateMachine>(
     let asking = shared
         .requests
         .ask(&shared.name, api.key(), header.request_api_version, body);
-    let mut asking = std::pin::pin!(asking);
+    let mut asking = pin!(asking);
     // A waiting Fetch of which nobody reads the answer is worth knowing of. Bytes of a next request are left alone. As long
     // as nothing comes, this asks the runtime and not the system.
     let something = async {
-        stream.readable().await?;
+        poll_fn(|cx| stream.poll_read_ready(cx)).await?;
         stream.peek(&mut [0]).await
     };
     tokio::select! {
@@ -249,18 +286,23 @@ async fn write_answer(
     header: &RequestHeader,
     body: Bytes,
 ) -> Result<(), CloseReason> {
-    let mut head = vec![0; 4];
+    let mut head = Vec::with_capacity(HEAD_BYTES);
+    head.extend_from_slice(&[0; LENGTH_BYTES]);
     m::ResponseHeader {
         correlation_id: header.correlation_id,
         ..Default::default()
     }
     .encode(api.response_header_version(header.request_api_version), &mut head)?;
-    let length = head.len() - 4 + body.len();
+    let length = head.len() - LENGTH_BYTES + body.len();
     let length = i32::try_from(length).map_err(|_| EncodeError::TooLong { length })?;
-    head[..4].copy_from_slice(&length.to_be_bytes());
-    stream.write_all_buf(&mut Bytes::from(head).chain(body)).await?;
+    head[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
+    stream.write_all_buf(&mut head.as_slice().chain(body)).await?;
     Ok(())
 }
+
+const LENGTH_BYTES: usize = 4;
+/// Enough for the length and the header of an answer.
+const HEAD_BYTES: usize = 16;
 
 /// Waits so long when no connection can be accepted.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);
