@@ -242,6 +242,13 @@ fn a_parked_fetch_gets_what_is_appended_before_it_is_written() {
     );
     let (command, mut answer) = submit("fresh");
     node.turn([command]);
+    assert_eq!(
+        fetched.try_recv(),
+        Err(TryRecvError::Empty),
+        "an observer waits a moment for the commit"
+    );
+    node.now_ms += 25;
+    node.turn([]);
     let body = fetched.try_recv().expect("the append completes it");
     let body = m::FetchResponse::from_bytes(&body, 18).expect("decoded");
     let records = body.responses[0].partitions[0].records.clone();
