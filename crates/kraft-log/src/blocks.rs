@@ -175,8 +175,12 @@ impl<F: FileSystem> Blocks<F> {
         {
             let file = Arc::clone(file);
             let from = state.size;
+            // A sync of the log waits for zeros that are being written beside it, so they come in small pieces, and only
+            // where the log is about to catch up in large ones.
+            let hurry = state.size - state.used < self.prepare_bytes / 8;
+            let piece = if hurry { PIECE_BYTES } else { SMALL_PIECE_BYTES };
             // Pieces end where blocks do.
-            let end = ((from + PIECE_BYTES) / BLOCK_BYTES * BLOCK_BYTES).min(goal);
+            let end = ((from + piece) / BLOCK_BYTES * BLOCK_BYTES).min(goal);
             state.zeroing = true;
             state.busy = true;
             return Some(Task::Extend {
@@ -258,6 +262,8 @@ impl<F: FileSystem> Blocks<F> {
 
 /// A write of this size extends the file.
 const LARGE_WRITE_BYTES: u64 = 256 << 10;
-/// How many zeros are written and synced at once.
+/// How many zeros are written and synced at once, at most.
 pub(crate) const PIECE_BYTES: u64 = 1 << 20;
+/// How many while there is time: so few that the sync of an append beside them takes hardly longer.
+const SMALL_PIECE_BYTES: u64 = 128 << 10;
 const BLOCK_BYTES: u64 = 4096;

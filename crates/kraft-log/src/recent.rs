@@ -105,10 +105,20 @@ impl Recent {
         self.bytes = 0;
     }
 
+    /// The number of the append that `from` is in or before. Nearly everybody reads at the tail, and a search through
+    /// all of them touches memory that nobody else needs.
+    fn first_with(&self, from: i64) -> usize {
+        let newest = self.appends.iter().rev().take(NEWEST);
+        match newest.take_while(|append| append.last() >= from).count() {
+            NEWEST => self.appends.partition_point(|append| append.last() < from),
+            behind => self.appends.len() - behind,
+        }
+    }
+
     /// Whole batches that end at or before `up_to`, from the one that contains `from`, at least one, otherwise not
     /// more than `max_bytes`. `None` if that batch is not here.
     pub(crate) fn read(&self, from: i64, max_bytes: usize, up_to: i64) -> Option<Bytes> {
-        let first = self.appends.partition_point(|append| append.last() < from);
+        let first = self.first_with(from);
         if self.appends.get(first)?.base > from {
             return None;
         }
@@ -150,6 +160,9 @@ impl Recent {
 
 /// How many times the bytes may be there while the oldest of them are not committed.
 const UNCOMMITTED_TIMES: usize = 4;
+
+/// So many appends are looked at one by one.
+const NEWEST: usize = 4;
 
 #[cfg(test)]
 mod tests {
@@ -212,6 +225,21 @@ mod tests {
                 "from {from}, {max_bytes} bytes, up to {up_to}"
             );
         }
+    }
+
+    #[test]
+    fn every_offset_is_found_among_many_appends() {
+        let mut recent = Recent::new(100);
+        for base in (10..30).step_by(2) {
+            let name = Bytes::copy_from_slice(&[b'a' + base as u8 - 10]);
+            recent.push(Ticket(base as u64), &name, &infos(&[(base, base + 1, 1)]));
+        }
+        for from in 10..30 {
+            let name = char::from(b'a' + (from as u8 - 10) / 2 * 2).to_string();
+            assert_eq!(read(&recent, from, 1, i64::MAX), Some(name), "from {from}");
+        }
+        assert_eq!(read(&recent, 9, 1, i64::MAX), None);
+        assert_eq!(read(&recent, 30, 1, i64::MAX), None);
     }
 
     #[test]

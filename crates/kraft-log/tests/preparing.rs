@@ -183,6 +183,25 @@ fn a_large_write_extends_the_file_and_asks_for_nothing() {
 }
 
 #[test]
+fn zeros_come_in_small_pieces_while_there_are_enough() {
+    let fs = MemFs::new();
+    let mut log = Log::new(&fs, Path::new(DIR), LogOptions::default());
+    log.append(100).expect("appended");
+    let mut pieces = Vec::new();
+    loop {
+        let before = log.opened.preparer.prepared().bytes;
+        if !log.opened.preparer.step().expect("prepared") {
+            break;
+        }
+        pieces.push(log.opened.preparer.prepared().bytes - before);
+    }
+    let (first, rest) = pieces.split_first().expect("there was something to do");
+    assert!(*first > 1_000_000, "{first} bytes at once when there was nothing");
+    assert!(rest.iter().all(|bytes| *bytes <= 128 << 10), "{rest:?}");
+    assert_eq!(pieces.iter().sum::<u64>(), 4 << 20);
+}
+
+#[test]
 fn a_full_disk_ends_the_preparer_alone_and_another_fault_the_log() {
     for (fault, goes_on) in [(Fault::NoSpace, true), (Fault::Io, false)] {
         for call in 0..5 {

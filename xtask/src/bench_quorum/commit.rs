@@ -58,64 +58,78 @@ pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
 }
 
 fn open(session: &mut Session) -> Result<(), Failure> {
-    let load = OPEN;
     let lingers = [0, 25];
-    let mut ours = Vec::new();
-    let mut theirs = [Vec::new(), Vec::new()];
+    let mut ours = OUR_LINGERS.map(|_| Vec::new());
+    let mut theirs = lingers.map(|_| Vec::new());
     for _ in 0..session.turns {
-        ours.push(measure(session, &session.ours, load)?);
+        for (linger, ours) in OUR_LINGERS.into_iter().zip(&mut ours) {
+            ours.push(measure(session, &session.ours, lingering(linger))?);
+        }
         for (linger, theirs) in lingers.into_iter().zip(&mut theirs) {
             if let Some(kafka) = session.kafka(linger) {
-                theirs.push(measure(session, &kafka, load)?);
+                theirs.push(measure(session, &kafka, OPEN)?);
             }
         }
     }
-    type Value = fn(&Measured) -> f64;
-    let figures: [(&str, &str, Value); 6] = [
-        ("commit, open loop, records", "records/s", |run| {
-            run.records_per_second
-        }),
-        ("commit, open loop, p50", "ms", |run| run.p50_ms),
-        ("commit, open loop, p75", "ms", |run| run.p75_ms),
-        ("commit, open loop, p99", "ms", |run| run.p99_ms),
-        ("commit, open loop, p999", "ms", |run| run.p999_ms),
-        ("commit, open loop, processor", "s per million records", |run| {
-            run.processor_seconds_per_million
-        }),
-    ];
-    for (name, unit, value) in figures {
-        let ours: Vec<_> = ours.iter().map(value).collect();
-        let figure = |peer: Option<(&str, &[f64])>, goal| {
-            session.report.figure(&Figure {
-                name,
-                parameters: parameters(load, session.duration),
-                unit,
-                ours: &ours,
-                peer,
-                goal,
-            });
-        };
-        let what = name.rsplit(' ').next();
-        if session.jars.is_none() || what == Some("p99") {
-            figure(None, (what == Some("p99")).then_some(Goal::Max(2.0)));
-        }
-        for (linger, theirs) in lingers.into_iter().zip(&theirs) {
-            // Their lines say no p50.
-            if theirs.is_empty() || what == Some("p50") {
-                continue;
-            }
-            let goal = match (what, linger) {
-                (Some("p99"), 0) => Some(Goal::RatioMax(0.5)),
-                (Some("p99"), _) => Some(Goal::RatioMax(0.1)),
-                (Some("processor"), _) => Some(Goal::RatioMax(1.0 / 8.0)),
-                _ => None,
+    for (linger, ours) in OUR_LINGERS.into_iter().zip(&ours) {
+        for (what, unit, value) in OPEN_FIGURES {
+            let name = match linger {
+                0 => format!("commit, open loop, {what}"),
+                _ => format!("commit, open loop, linger {linger}, {what}"),
             };
-            let theirs: Vec<_> = theirs.iter().map(value).collect();
-            figure(Some((&format!("Kafka, linger {linger}"), &theirs)), goal);
+            let ours: Vec<_> = ours.iter().map(value).collect();
+            let figure = |peer: Option<(&str, &[f64])>, goal| {
+                session.report.figure(&Figure {
+                    name: &name,
+                    parameters: parameters(lingering(linger), session.duration),
+                    unit,
+                    ours: &ours,
+                    peer,
+                    goal,
+                });
+            };
+            if session.jars.is_none() || what == "p99" {
+                figure(None, (what == "p99").then_some(Goal::Max(2.0)));
+            }
+            for (linger, theirs) in lingers.into_iter().zip(&theirs) {
+                // Their lines say no p50.
+                if theirs.is_empty() || what == "p50" {
+                    continue;
+                }
+                let goal = match (what, linger) {
+                    ("p99", 0) => Some(Goal::RatioMax(0.5)),
+                    ("p99", _) => Some(Goal::RatioMax(0.1)),
+                    ("processor", _) => Some(Goal::RatioMax(1.0 / 8.0)),
+                    _ => None,
+                };
+                let theirs: Vec<_> = theirs.iter().map(value).collect();
+                figure(Some((&format!("Kafka, linger {linger}"), &theirs)), goal);
+            }
         }
     }
     Ok(())
 }
+
+/// 5,000 records a second that gather for so long before they are appended.
+fn lingering(linger_ms: u32) -> Load {
+    Load { linger_ms, ..OPEN }
+}
+
+type FigureOf = fn(&Measured) -> f64;
+
+const OPEN_FIGURES: [(&str, &str, FigureOf); 6] = [
+    ("records", "records/s", |run| run.records_per_second),
+    ("p50", "ms", |run| run.p50_ms),
+    ("p75", "ms", |run| run.p75_ms),
+    ("p99", "ms", |run| run.p99_ms),
+    ("p999", "ms", |run| run.p999_ms),
+    ("processor", "s per million records", |run| {
+        run.processor_seconds_per_million
+    }),
+];
+
+/// Without a wait, with a short one, and with that of Kafka by default: rounds get rarer at the price of their latency.
+const OUR_LINGERS: [u32; 3] = [0, 1, 25];
 
 fn closed(session: &mut Session) -> Result<(), Failure> {
     let load = Load {
