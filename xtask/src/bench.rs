@@ -49,6 +49,9 @@ pub(crate) enum Bench {
     Memory(bench_quorum::Memory),
     /// What a thousand replicas that fetch cost the leader, and how soon they know of a commit
     Observers(bench_quorum::Observers),
+    /// How fast an empty follower gets a log or a snapshot of 100 MB
+    #[command(name = "catchup")]
+    CatchUp(bench_quorum::CatchUp),
 }
 
 pub(crate) fn run(bench: &Bench) -> bool {
@@ -65,6 +68,7 @@ pub(crate) fn run(bench: &Bench) -> bool {
         Bench::Failover(options) => bench_quorum::failover(options),
         Bench::Memory(bench) => bench_quorum::memory(bench),
         Bench::Observers(options) => bench_quorum::observers(options),
+        Bench::CatchUp(options) => bench_quorum::catch_up(options),
         Bench::Wire => cargo(&["run", "--release", "--example", "wire"])
             .status()
             .is_ok_and(|status| status.success()),

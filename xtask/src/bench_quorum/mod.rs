@@ -1,7 +1,9 @@
-//! `cargo xtask bench commit`, `failover`, `memory` and `observers`: three voters as processes of the release build on one
-//! disk, that do nothing but commit opaque records (`kraft perf`), and Kafka's `TestRaftServer` in the same run.
+//! `cargo xtask bench commit`, `failover`, `memory`, `observers` and `catchup`: three voters as processes of the release build
+//! on one disk, that do nothing but commit opaque records (`kraft perf`), and Kafka's `TestRaftServer` in the same run.
 
+mod catchup;
 mod commit;
+mod delay;
 mod failover;
 mod fetchers;
 mod log_end;
@@ -18,6 +20,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub(crate) use catchup::Part as CatchUpPart;
 pub(crate) use commit::Part as CommitPart;
 pub(crate) use failover::Fault;
 pub(crate) use memory::Part as MemoryPart;
@@ -128,6 +131,22 @@ pub(crate) fn observers(bench: &Observers) -> bool {
     with(&bench.options, "observers", |session| {
         build(&Fetchers::BUILD)?;
         observers::run(session, &bench.only, bench.observers)
+    })
+}
+
+#[derive(clap::Args)]
+pub(crate) struct CatchUp {
+    /// Only these
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<CatchUpPart>,
+    #[command(flatten)]
+    options: Options,
+}
+
+pub(crate) fn catch_up(bench: &CatchUp) -> bool {
+    with(&bench.options, "catchup", |session| {
+        build(&catchup::BUILD)?;
+        catchup::run(session, &bench.only)
     })
 }
 

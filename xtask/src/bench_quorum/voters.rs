@@ -1,6 +1,7 @@
 //! Three voters as processes.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
+use super::delay;
 use super::log_end::LogEnd;
 use super::printed::{self, Event, What};
 use super::usage::Usage;
@@ -51,6 +53,28 @@ pub(super) struct Voters {
     pub(super) voters: Vec<Voter>,
 }
 
+/// Where a node listens, and by which address it is reached.
+struct Place {
+    listens: String,
+    is_reached: String,
+}
+
+impl Place {
+    fn known_as_it_is(address: String) -> Self {
+        Self {
+            is_reached: address.clone(),
+            listens: address,
+        }
+    }
+
+    fn advertised(&self) -> String {
+        if self.listens == self.is_reached {
+            return String::new();
+        }
+        format!("advertised.listeners=CONTROLLER://{}\n", self.is_reached)
+    }
+}
+
 impl Program {
     pub(super) fn name(&self) -> String {
         match self {
@@ -89,43 +113,80 @@ impl Voters {
         load: Load,
         settings: &str,
     ) -> Result<Voters, Failure> {
-        let addresses = network.addresses();
-        let names: Vec<_> = (1..)
-            .zip(&addresses)
-            .map(|(id, address)| format!("{id}@{address}"))
+        let places: Vec<_> = network
+            .addresses()
+            .into_iter()
+            .map(Place::known_as_it_is)
             .collect();
-        let mut voters = Vec::new();
-        for (id, address) in (1..).zip(addresses) {
+        let mut voters = Self::prepare_at(network, &places, program, folder, load, settings)?;
+        for id in 1..=places.len() {
+            voters.start_one(id)?;
+        }
+        voters.first_commit(|_, _| true)?;
+        Ok(voters)
+    }
+
+    /// Starts none of them. What they send each other on loopback takes `delay`.
+    pub(super) fn prepare(
+        program: &Program,
+        folder: &Path,
+        load: Load,
+        delay: Duration,
+    ) -> Result<Voters, Failure> {
+        let network = Network::loopback()?;
+        let mut places = Vec::new();
+        for address in network.addresses() {
+            let mut place = Place::known_as_it_is(address);
+            if !delay.is_zero() {
+                let port = delay::forward(place.listens.parse()?, delay)?;
+                place.is_reached = format!("127.0.0.1:{port}");
+            }
+            places.push(place);
+        }
+        Self::prepare_at(network, &places, program, folder, load, "")
+    }
+
+    fn prepare_at(
+        network: Network,
+        places: &[Place],
+        program: &Program,
+        folder: &Path,
+        load: Load,
+        settings: &str,
+    ) -> Result<Voters, Failure> {
+        let names: Vec<_> = (1..)
+            .zip(places)
+            .map(|(id, place)| format!("{id}@{}", place.is_reached))
+            .collect();
+        let mut nodes = Vec::new();
+        for (id, place) in (1..).zip(places) {
             let folder = folder.join(id.to_string());
             fs::create_dir_all(folder.join("data"))?;
             let text = format!(
                 "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
-                 listeners=CONTROLLER://{address}\ncontroller.quorum.voters={}\n\
+                 listeners=CONTROLLER://{}\n{}controller.quorum.voters={}\n\
                  controller.quorum.append.linger.ms={}\n{settings}{}",
                 folder.join("data").display(),
+                place.listens,
+                place.advertised(),
                 names.join(","),
                 program.linger_ms(load),
                 if load.snapshots { KEEP_SHORT } else { "" },
             );
             fs::write(folder.join("server.properties"), text)?;
-            voters.push(Voter {
+            nodes.push(Voter {
                 id,
-                address,
+                address: place.listens.clone(),
                 folder,
                 running: None,
             });
         }
-        let mut voters = Voters {
+        Ok(Voters {
             program: program.clone(),
             load,
             network,
-            voters,
-        };
-        for id in 1..=voters.voters.len() {
-            voters.start_one(id)?;
-        }
-        voters.first_commit(|_, _| true)?;
-        Ok(voters)
+            voters: nodes,
+        })
     }
 
     pub(super) fn start_one(&mut self, id: usize) -> Result<(), Failure> {
@@ -263,7 +324,12 @@ impl Voters {
 
     /// Where the log of a voter ends, as its files say.
     pub(super) fn log_end(&self, id: usize) -> LogEnd {
-        LogEnd::new(self.voters[id - 1].folder.join("data/__raft_performance_test-0"))
+        LogEnd::new(self.partition(id))
+    }
+
+    /// Where a voter has its log.
+    pub(super) fn partition(&self, id: usize) -> PathBuf {
+        self.voters[id - 1].folder.join("data/__raft_performance_test-0")
     }
 
     /// What the voter has printed on stdout.
@@ -314,8 +380,12 @@ pub(super) struct Led {
 }
 
 impl Voter {
+    /// Nothing, where it has not been started yet.
     fn stderr(&self) -> Result<String, Failure> {
-        Ok(fs::read_to_string(self.folder.join("stderr"))?)
+        match fs::read_to_string(self.folder.join("stderr")) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            read => Ok(read?),
+        }
     }
 }
 

@@ -1,0 +1,236 @@
+//! How fast an empty voter gets what the leader has: a log, or a snapshot in its place.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::Session;
+use super::commit::SATURATION;
+use super::report::{Figure, Goal};
+use super::voters::{Load, Program, Voters};
+use crate::eventually::eventually_every;
+use crate::interop::Failure;
+use crate::workspace;
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// A snapshot, by FetchSnapshot
+    Snapshot,
+    /// A log, by Fetch
+    Log,
+}
+
+/// What cargo has to build beside the program.
+pub(super) const BUILD: [&str; 4] = ["-p", "kraft-snapshot", "--example", "checkpoint"];
+
+/// What the voters have that are there first.
+struct Source {
+    part: Part,
+    /// A directory of the log's partition.
+    partition: PathBuf,
+}
+
+pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
+    for part in [Part::Snapshot, Part::Log] {
+        if !only.is_empty() && !only.contains(&part) {
+            continue;
+        }
+        let source = Source {
+            part,
+            partition: session.folder("source")?.join(PARTITION),
+        };
+        match part {
+            Part::Snapshot => write_snapshot(&source.partition)?,
+            Part::Log => write_log(session, &source.partition)?,
+        }
+        for round_trip in [Duration::ZERO, ROUND_TRIP] {
+            run_one(session, &source, round_trip)?;
+        }
+    }
+    Ok(())
+}
+
+fn run_one(session: &Session, source: &Source, round_trip: Duration) -> Result<(), Failure> {
+    let kafka = session.kafka(KAFKA_LINGER_MS);
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..session.turns {
+        ours.push(measure(session, &session.ours, source, round_trip)?);
+        if let Some(kafka) = &kafka {
+            theirs.push(measure(session, kafka, source, round_trip)?);
+        }
+    }
+    let least = if round_trip.is_zero() { 200.0 } else { 40.0 };
+    let what = match source.part {
+        Part::Snapshot => "snapshot",
+        Part::Log => "log",
+    };
+    let figure = |peer: Option<(&str, &[f64])>, goal| {
+        session.report.figure(&Figure {
+            name: &format!("catch-up, {what}, voter"),
+            parameters: json!({ "round_trip_ms": round_trip.as_millis(), "bytes": BYTES }),
+            unit: "MB/s",
+            ours: &ours,
+            peer,
+            goal: Some(goal),
+        });
+    };
+    figure(None, Goal::Min(least));
+    if !theirs.is_empty() {
+        figure(Some(("Kafka to Kafka", &theirs)), Goal::RatioMin(2.0));
+    }
+    Ok(())
+}
+
+/// How many megabytes a second come to a follower that has nothing, once it has begun.
+fn measure(
+    session: &Session,
+    program: &Program,
+    source: &Source,
+    round_trip: Duration,
+) -> Result<f64, Failure> {
+    let folder = session.folder("voters")?;
+    let mut voters = Voters::prepare(program, &folder, TRICKLE, round_trip / 2)?;
+    for id in [1, 2] {
+        copy(&source.partition, &voters.partition(id))?;
+        voters.start_one(id)?;
+    }
+    voters.first_commit(|_, _| true)?;
+    let follower = voters.voters.len();
+    voters.start_one(follower)?;
+    let partition = voters.partition(follower);
+    let measured = match source.part {
+        Part::Snapshot => snapshot_arrives(&partition),
+        Part::Log => log_arrives(&voters, follower),
+    };
+    let rate = measured.map_err(|failure| format!("{}: {failure}", program.name()))?;
+    voters.stop()?;
+    fs::remove_dir_all(&folder)?;
+    Ok(rate)
+}
+
+/// From the first bytes of the part file to the whole one under its name.
+fn snapshot_arrives(partition: &Path) -> Result<f64, Failure> {
+    let name = snapshot_name();
+    let mut first: Option<(u64, Instant)> = None;
+    eventually_every(LOOK_AGAIN, "the snapshot has come", LIMIT, || {
+        if let Ok(whole) = fs::metadata(partition.join(&name)) {
+            let (before, since) = first.ok_or("it came too fast to be seen")?;
+            return Ok(Some(rate(whole.len() - before, since.elapsed())));
+        }
+        if first.is_none() {
+            // There is no directory yet, or the part file gets its name at this moment.
+            for entry in fs::read_dir(partition).into_iter().flatten().flatten() {
+                let is_part = entry.file_name().to_string_lossy().ends_with(".part");
+                let size = entry.metadata().map_or(0, |data| data.len());
+                if is_part && size > 0 {
+                    first = Some((size, Instant::now()));
+                }
+            }
+        }
+        Ok(None)
+    })
+}
+
+/// From the first records to all that there are when the follower begins.
+fn log_arrives(voters: &Voters, follower: usize) -> Result<f64, Failure> {
+    let end = voters.log_end(1).read()?;
+    let partition = voters.partition(follower);
+    let mut log = voters.log_end(follower);
+    let mut first: Option<(u64, Instant)> = None;
+    eventually_every(LOOK_AGAIN, "the log has come", LIMIT, || {
+        if !partition.exists() {
+            return Ok(None);
+        }
+        let has = log.read()?;
+        match first {
+            Some((before, since)) if has >= end => {
+                return Ok(Some(rate((end - before) * RECORD_BYTES, since.elapsed())));
+            }
+            None if has > 0 => first = Some((has, Instant::now())),
+            Some(_) | None => {}
+        }
+        Ok(None)
+    })
+}
+
+fn rate(bytes: u64, took: Duration) -> f64 {
+    bytes as f64 / 1e6 / took.as_secs_f64()
+}
+
+/// A log as three voters of ours write it that take as many records as they can.
+fn write_log(session: &Session, partition: &Path) -> Result<(), Failure> {
+    let load = Load {
+        record_bytes: RECORD_BYTES,
+        ..SATURATION
+    };
+    let folder = session.folder("voters")?;
+    let mut voters = Voters::start(&session.ours, &folder, load)?;
+    let leader = voters.leader()?.leader;
+    let mut end = voters.log_end(leader);
+    eventually_every(LOOK_AGAIN, "the log is long enough", LIMIT, || {
+        Ok((end.read()? * RECORD_BYTES >= BYTES).then_some(()))
+    })?;
+    let written = voters.partition(leader);
+    voters.stop()?;
+    copy(&written, partition)?;
+    Ok(fs::remove_dir_all(&folder)?)
+}
+
+fn write_snapshot(partition: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(partition)?;
+    let written = Command::new(workspace::target().join("release/examples/checkpoint"))
+        .arg(partition)
+        .args([SNAPSHOT_END, SNAPSHOT_EPOCH].map(|number| number.to_string()))
+        .args([BYTES / RECORD_BYTES, RECORD_BYTES].map(|number| number.to_string()))
+        .output()?;
+    if !written.status.success() {
+        return Err(String::from_utf8_lossy(&written.stderr).into_owned().into());
+    }
+    // Whoever has a snapshot has been in its epoch.
+    let voters = [1, 2, 3].map(|id| json!({ "voterId": id }));
+    let state = json!({
+        "clusterId": "",
+        "leaderId": -1,
+        "leaderEpoch": SNAPSHOT_EPOCH,
+        "votedId": -1,
+        "appliedOffset": 0,
+        "currentVoters": voters,
+        "data_version": 0,
+    });
+    Ok(fs::write(partition.join("quorum-state"), state.to_string())?)
+}
+
+fn snapshot_name() -> String {
+    format!("{SNAPSHOT_END:020}-{SNAPSHOT_EPOCH:010}.checkpoint")
+}
+
+/// Copies what a node has to start from.
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+const PARTITION: &str = "__raft_performance_test-0";
+const BYTES: u64 = 100_000_000;
+const RECORD_BYTES: u64 = 1000;
+const SNAPSHOT_END: u64 = 1_000_000;
+const SNAPSHOT_EPOCH: u64 = 3;
+/// A leader is known by its first commit.
+const TRICKLE: Load = Load {
+    throughput: 2,
+    record_bytes: 32,
+    ..SATURATION
+};
+const ROUND_TRIP: Duration = Duration::from_millis(20);
+const KAFKA_LINGER_MS: u32 = 25;
+const LIMIT: Duration = Duration::from_secs(60);
+const LOOK_AGAIN: Duration = Duration::from_micros(500);
