@@ -8,12 +8,16 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use kraft_cli::local::{Load, LocalError, LocalQuorum, contents_of};
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 const LIMIT: Duration = Duration::from_secs(120);
+/// One test writes a program. A process that the other one begins at that moment would have the file open for writing, too,
+/// and nobody can run it until that process has become its own program.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// Loads a quorum of one until its disk is full, and starts it again once `make_room` has made room.
 fn fill(program: &Path, folder: &Path, disk: &Path, error: &str, make_room: impl FnOnce()) {
@@ -67,6 +71,7 @@ fn fill(program: &Path, folder: &Path, disk: &Path, error: &str, make_room: impl
 /// No file may get larger: what a quota does, and needs no rights.
 #[test]
 fn a_node_whose_files_may_not_grow_ends_and_comes_back() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let (program, limit) = (folder.path().join("limited"), folder.path().join("limit"));
     // The signal that comes with it would end the process before it can say why.
@@ -113,6 +118,7 @@ impl Drop for Disk {
 
 #[test]
 fn a_node_whose_disk_is_full_ends_and_comes_back() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = tempfile::tempdir().unwrap();
     let Some(disk) = Disk::mount(folder.path().join("disk")) else {
         println!("NOT RUN: mounting a tmpfs needs root; the test with a limit on files has run instead");
