@@ -369,11 +369,11 @@ impl Replica {
 
     /// A follower's log says something else of the voters than before.
     pub(super) fn voters_may_have_changed(&mut self) {
-        if let Role::Follower(follower) = &self.role {
-            let key = self.voter_key(follower.leader);
-            if let Role::Follower(follower) = &mut self.role {
-                follower.key = key;
-            }
+        let Some(key) = self.leader().map(|leader| self.voter_key(leader)) else {
+            return;
+        };
+        if let Role::Follower(follower) = &mut self.role {
+            follower.key = key;
         }
     }
 
