@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::Session;
 use super::commit::SATURATION;
 use super::report::{Figure, Goal};
 use super::voters::{Load, Program, Voters};
+use super::{Session, is_wanted};
 use crate::eventually::eventually_every;
 use crate::interop::Failure;
 use crate::workspace;
@@ -35,7 +35,7 @@ struct Source {
 
 pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
     for part in [Part::Snapshot, Part::Log] {
-        if !only.is_empty() && !only.contains(&part) {
+        if !is_wanted(only, &part) {
             continue;
         }
         let source = Source {

@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::Session;
 use super::printed;
 use super::raw;
 use super::report::{Figure, Goal, median, quantile};
 use super::usage::Usage;
 use super::voters::{Load, Program, Voters};
+use super::{Session, is_wanted};
 use crate::interop::Failure;
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(super) struct Measured {
 }
 
 pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
-    let wanted = |part| only.is_empty() || only.contains(&part);
+    let wanted = |part| is_wanted(only, &part);
     if wanted(Part::Open) {
         open(session)?;
     }

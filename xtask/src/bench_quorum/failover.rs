@@ -6,11 +6,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustix::process::Signal;
 use serde_json::json;
 
-use super::Session;
 use super::commit::OPEN;
 use super::printed::Event;
 use super::report::{Figure, Goal, quantile};
 use super::voters::{Load, Program, Voter, Voters};
+use super::{Session, is_wanted};
 use crate::eventually::eventually;
 use crate::interop::Failure;
 use crate::torture::{self, Network};
@@ -57,7 +57,7 @@ pub(super) fn run(
     timers: Timers,
 ) -> Result<(), Failure> {
     for fault in [Fault::Kill, Fault::Stop, Fault::Hold, Fault::Cut] {
-        if !only.is_empty() && !only.contains(&fault) {
+        if !is_wanted(only, &fault) {
             continue;
         }
         let ours = measure(session, &session.ours, fault, rounds, timers)?;

@@ -1,11 +1,11 @@
 //! What a voter has resident at most: idle, at 5,000 records a second, and with as many as go through; and whether it stays
 //! so for long.
 
-use super::Session;
 use super::commit::{OPEN, SATURATION, measure, mebibytes, parameters};
 use super::report::{Figure, Goal};
 use super::soak;
 use super::voters::Load;
+use super::{Session, is_wanted};
 use crate::interop::Failure;
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
         (Part::Saturation, "memory, saturation", SATURATION, 96.0, false),
     ];
     for (part, name, load, most, beside_peer) in loads {
-        if !only.is_empty() && !only.contains(&part) {
+        if !is_wanted(only, &part) {
             continue;
         }
         let ours = mebibytes(measure(session, &session.ours, load)?.resident_bytes);

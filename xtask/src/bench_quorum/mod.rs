@@ -150,6 +150,11 @@ pub(crate) fn catch_up(bench: &CatchUp) -> bool {
     })
 }
 
+/// Whether a part of a bench is asked for; all are where none is named.
+fn is_wanted<Part: PartialEq>(only: &[Part], part: &Part) -> bool {
+    only.is_empty() || only.contains(part)
+}
+
 /// One call of the bench.
 struct Session {
     folder: PathBuf,

@@ -6,12 +6,12 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::Session;
 use super::commit::{OPEN, latency};
 use super::fetchers::Fetchers;
 use super::report::{Figure, Goal};
 use super::usage::Usage;
 use super::voters::{Load, Program, Voters};
+use super::{Session, is_wanted};
 use crate::interop::Failure;
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ type Row = (
 
 pub(super) fn run(session: &mut Session, only: &[Part], observers: usize) -> Result<(), Failure> {
     for part in [Part::Idle, Part::Busy] {
-        if only.is_empty() || only.contains(&part) {
+        if is_wanted(only, &part) {
             run_part(session, part, observers)?;
         }
     }
