@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::bare_voters;
 use super::printed;
 use super::raw;
 use super::report::{Figure, Goal, median, quantile};
@@ -61,7 +62,9 @@ fn open(session: &mut Session) -> Result<(), Failure> {
     let lingers = [0, 25];
     let mut ours = OUR_LINGERS.map(|_| Vec::new());
     let mut theirs = lingers.map(|_| Vec::new());
+    let mut bares = Vec::new();
     for _ in 0..session.turns {
+        bares.push(bare(session)?);
         for (linger, ours) in OUR_LINGERS.into_iter().zip(&mut ours) {
             ours.push(measure(session, &session.ours, lingering(linger))?);
         }
@@ -91,6 +94,15 @@ fn open(session: &mut Session) -> Result<(), Failure> {
             if session.jars.is_none() || what == "p99" {
                 figure(None, (what == "p99").then_some(Goal::Max(2.0)));
             }
+            let bare: Option<fn(&Bare) -> f64> = match (what, linger) {
+                ("p99", 0) => Some(|bare| bare.p99_ms),
+                ("processor", 0) => Some(|bare| bare.processor_seconds_per_million),
+                _ => None,
+            };
+            if let Some(value) = bare {
+                let bares: Vec<_> = bares.iter().map(value).collect();
+                figure(Some(("three bare voters", &bares)), None);
+            }
             for (linger, theirs) in lingers.into_iter().zip(&theirs) {
                 // Their lines say no p50.
                 if theirs.is_empty() || what == "p50" {
@@ -108,6 +120,29 @@ fn open(session: &mut Session) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Three bare voters with the same records, a round each millisecond, as the load comes.
+fn bare(session: &Session) -> Result<Bare, Failure> {
+    let together = OPEN.throughput / 1000;
+    let round_bytes = usize::try_from(together * OPEN.record_bytes)?;
+    let pace = Some(Duration::from_millis(1));
+    let run = bare_voters::run(&session.folder("bare")?, round_bytes, pace, session.duration)?;
+    let records = run.rounds.len() as f64 * together as f64;
+    Ok(Bare {
+        p99_ms: quantile(&run.rounds.iter().map(millis).collect::<Vec<_>>(), 0.99),
+        processor_seconds_per_million: run.processor.as_secs_f64() / records * 1e6,
+    })
+}
+
+/// What three bare voters come to.
+struct Bare {
+    p99_ms: f64,
+    processor_seconds_per_million: f64,
+}
+
+fn millis(time: &Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 /// 5,000 records a second that gather for so long before they are appended.
@@ -140,11 +175,21 @@ fn closed(session: &mut Session) -> Result<(), Failure> {
     let writers = raw::three_writers(&session.folder("raw")?, raw::Into::WrittenBlocks, 256, None)?;
     let micros = |time: &Duration| time.as_secs_f64() * 1e6;
     let syncs: Vec<_> = writers.iter().flatten().map(micros).collect();
+    let bare = bare_voters::run(&session.folder("bare")?, 256, None, session.duration)?;
+    let bare: Vec<_> = bare.rounds.iter().map(micros).collect();
     let run = measure(session, &session.ours, load)?;
     for (label, millis, part, goal) in [
         ("p50", run.p50_ms, 0.5, Some(Goal::RatioMax(1.5))),
         ("p99", run.p99_ms, 0.99, None),
     ] {
+        session.report.figure(&Figure {
+            name: &format!("commit, one at a time, {label}"),
+            parameters: parameters(load, session.duration),
+            unit: "µs",
+            ours: &[millis * 1000.0],
+            peer: Some(("three bare voters", &[quantile(&bare, part)])),
+            goal: None,
+        });
         let bound = quantile(&syncs, part) + ROUND_TRIP_US;
         session.report.figure(&Figure {
             name: &format!("commit, one at a time, {label}"),
@@ -258,7 +303,6 @@ fn paced_writers(session: &Session, load: Load) -> Result<Vec<f64>, Failure> {
         each_ms,
         Some(Duration::from_millis(1)),
     )?;
-    let millis = |time: &Duration| time.as_secs_f64() * 1e3;
     Ok(writers.iter().flatten().map(millis).collect())
 }
 

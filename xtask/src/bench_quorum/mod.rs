@@ -1,6 +1,7 @@
 //! `cargo xtask bench commit`, `failover`, `memory`, `observers` and `catchup`: three voters as processes of the release build
 //! on one disk, that do nothing but commit opaque records (`kraft perf`), and Kafka's `TestRaftServer` in the same run.
 
+mod bare_voters;
 mod catchup;
 mod commit;
 mod delay;
