@@ -1,4 +1,4 @@
-//! However many connections are opened, the log gets the files that it needs.
+//! However many connections are opened, the log gets the files that it needs, and other addresses their connections.
 
 // A failing unwrap is how a test fails, in its helpers too.
 #![allow(clippy::unwrap_used)]
@@ -8,8 +8,9 @@ mod common;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kraft_wire::{ApiKey, Message, message as m};
 
@@ -51,14 +52,13 @@ fn vote() -> Vec<u8> {
     frame
 }
 
-#[test]
-fn idle_connections_leave_the_log_its_files() {
-    let folder = tempfile::tempdir().unwrap();
-    let config = folder.path().join("server.properties");
+/// A lone controller with one more line in its configuration. Gives its process and where it listens.
+fn start(folder: &Path, open_files: &str, settings: &str) -> (Process, SocketAddr) {
+    let config = folder.join("server.properties");
     let text = format!(
         "process.roles=controller\nnode.id=1\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
-         listeners=CONTROLLER://127.0.0.1:0\ncontroller.quorum.bootstrap.servers=127.0.0.1:1\n",
-        folder.path().join("data").display()
+         listeners=CONTROLLER://127.0.0.1:0\ncontroller.quorum.bootstrap.servers=127.0.0.1:1\n{settings}\n",
+        folder.join("data").display()
     );
     fs::write(&config, text).unwrap();
     let mut formatting = Command::new(KRAFT);
@@ -71,8 +71,9 @@ fn idle_connections_leave_the_log_its_files() {
 
     let mut running = Command::new("sh");
     running
-        .args(["-c", "ulimit -n 100 && exec \"$0\" run -c \"$1\"", KRAFT])
-        .arg(&config);
+        .args(["-c", "ulimit -n $2 && exec \"$0\" run -c \"$1\"", KRAFT])
+        .arg(&config)
+        .arg(open_files);
     let running = running
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -82,21 +83,61 @@ fn idle_connections_leave_the_log_its_files() {
     BufReader::new(process.0.stdout.take().unwrap())
         .read_line(&mut ready)
         .unwrap();
-    let address: SocketAddr = ready.trim().rsplit("://").next().unwrap().parse().unwrap();
+    let address = ready.trim().rsplit("://").next().unwrap().parse().unwrap();
+    (process, address)
+}
 
-    let patience = Some(Duration::from_secs(30));
-    let mut first = TcpStream::connect(address).unwrap();
-    first.set_read_timeout(patience).unwrap();
-    let mut idle: Vec<_> = (0..200).map(|_| TcpStream::connect(address).unwrap()).collect();
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+}
+
+/// Whether a vote on this connection is answered; otherwise the connection was closed.
+fn is_served(stream: &mut TcpStream) -> bool {
+    stream.write_all(&vote()).is_ok() && stream.read_exact(&mut [0; 4]).is_ok()
+}
+
+#[test]
+fn idle_connections_leave_the_log_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut process, address) = start(folder.path(), "100", "");
+    let mut first = connect(address);
+    let mut idle: Vec<_> = (0..200).map(|_| connect(address)).collect();
     // The last one is closed at once; by then all others have been looked at.
-    let last = idle.last_mut().unwrap();
-    last.set_read_timeout(patience).unwrap();
-    assert!(matches!(last.read(&mut [0]), Ok(0) | Err(_)), "it is closed");
+    let closed = idle.last_mut().unwrap().read(&mut [0]);
+    assert!(matches!(closed, Ok(0) | Err(_)), "it is closed");
 
-    first.write_all(&vote()).unwrap();
-    let mut length = [0; 4];
-    first
-        .read_exact(&mut length)
-        .expect("the vote is stored and answered");
+    assert!(is_served(&mut first), "the vote is stored and answered");
     assert!(process.0.try_wait().unwrap().is_none(), "the node goes on");
+}
+
+#[test]
+fn an_address_has_no_more_connections_than_it_may() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_process, address) = start(folder.path(), "1000", "max.connections.per.ip=2");
+    let (mut first, second) = (connect(address), connect(address));
+    assert!(is_served(&mut first));
+    let closed = connect(address).read(&mut [0]);
+    assert!(matches!(closed, Ok(0) | Err(_)), "a third one is closed");
+    assert!(is_served(&mut first), "the others stay");
+    drop(second);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_served(&mut connect(address)) {
+        assert!(
+            Instant::now() < deadline,
+            "the place of one that has gone is free"
+        );
+    }
+}
+
+#[test]
+fn an_address_can_have_a_limit_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = "max.connections.per.ip=0\nmax.connections.per.ip.overrides=127.0.0.1:1";
+    let (_process, address) = start(folder.path(), "1000", settings);
+    let mut first = connect(address);
+    assert!(is_served(&mut first));
+    let closed = connect(address).read(&mut [0]);
+    assert!(matches!(closed, Ok(0) | Err(_)), "a second one is closed");
 }

@@ -29,7 +29,7 @@ pub(super) async fn run(
     // Before the node starts, so that a signal in between is not the end of the process.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let node_config = node_config(config, directory_id, snapshots, seed);
+    let node_config = node_config(config, directory_id, snapshots, seed)?;
     let handle = node::start(node_config, Opaque::new(snapshots)).await?;
     for (name, address) in handle.local_addrs() {
         info!("listening on {name}://{address}");
@@ -60,7 +60,12 @@ async fn stop(handle: &Handle<Opaque>, why: &str) -> Result<(), Box<dyn Error>> 
     Ok(handle.shutdown().await?)
 }
 
-fn node_config(config: &ServerConfig, directory_id: Uuid, snapshots: bool, seed: u64) -> NodeConfig<RealFs> {
+fn node_config(
+    config: &ServerConfig,
+    directory_id: Uuid,
+    snapshots: bool,
+    seed: u64,
+) -> Result<NodeConfig<RealFs>, Box<dyn Error>> {
     let endpoints = config.advertised_endpoints(&local_host_name(), |_| None);
     let mut core = config.core_config(CLUSTER_ID.to_owned(), directory_id, endpoints, seed);
     core.shutdown_timeout = run::HAND_OVER_WITHIN;
@@ -77,7 +82,7 @@ fn node_config(config: &ServerConfig, directory_id: Uuid, snapshots: bool, seed:
         engine.snapshot_max_new_bytes = u64::MAX;
         engine.snapshot_max_interval = None;
     }
-    NodeConfig {
+    Ok(NodeConfig {
         engine,
         fs: RealFs,
         log_dir: config.metadata_log_dir.join(format!("{TOPIC}-0")),
@@ -88,8 +93,8 @@ fn node_config(config: &ServerConfig, directory_id: Uuid, snapshots: bool, seed:
         // None of its own: the node locks the directory above the log, and makes both where they are missing.
         locks: Vec::new(),
         on_fault: None,
-        listeners: run::listeners(config),
-    }
+        listeners: run::listeners(config)?,
+    })
 }
 
 // Those of Kafka's `TestRaftServer`.

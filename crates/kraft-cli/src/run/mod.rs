@@ -1,12 +1,14 @@
 //! `kraft run`: one controller from Kafka's own `server.properties`, as `kafka-server-start`.
 
 mod bootstrap;
+mod listeners;
 mod monitor;
 mod node;
 mod open_files;
 mod registrar;
 
-pub(crate) use node::{HAND_OVER_WITHIN, listeners, log_options};
+pub(crate) use listeners::listeners;
+pub(crate) use node::{HAND_OVER_WITHIN, log_options};
 pub(crate) use open_files::raise_limit;
 
 use std::io::IsTerminal;

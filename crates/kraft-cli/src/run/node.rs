@@ -10,17 +10,16 @@ use kraft_log::directory_check::CheckedDirectories;
 use kraft_log::{LogOptions, METADATA_PARTITION_DIR, Retention};
 use kraft_metadata::{MetadataMachine, MetadataSettings};
 use kraft_transport::engine::EngineConfig;
-use kraft_transport::node::{self, Handle, ListenerConfig, NodeConfig};
-use kraft_transport::properties::{Listener, ServerConfig, local_host_name};
-use kraft_transport::tcp::ListenerLimits;
+use kraft_transport::node::{self, Handle, NodeConfig};
+use kraft_transport::properties::{ServerConfig, local_host_name};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::info;
 use uuid::Uuid;
 
 use super::bootstrap;
+use super::listeners::listeners;
 use super::monitor::{self, Monitor};
-use super::open_files;
 use super::registrar::Registrar;
 
 /// What is drawn anew for each process.
@@ -41,13 +40,14 @@ pub(super) async fn run(
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let machine = machine(config)?;
+    let node_config = node_config(config, directories, lock, identity.seed)?;
     let (opened, node) = watch::channel(None);
     if let Some(address) = metrics_listen {
         monitor(address, node).await?;
     }
     // Opening the log may take a while. It can be cut short at any point, as by a crash.
     let handle = tokio::select! {
-        started = node::start(node_config(config, directories, lock, identity.seed), machine) => started?,
+        started = node::start(node_config, machine) => started?,
         _ = terminate.recv() => return Ok(()),
         _ = interrupt.recv() => return Ok(()),
     };
@@ -110,7 +110,7 @@ fn node_config(
     directories: &CheckedDirectories,
     lock: DirLock,
     seed: u64,
-) -> NodeConfig<RealFs> {
+) -> Result<NodeConfig<RealFs>, Box<dyn Error>> {
     let directory_id = directories
         .metadata_directory_id()
         .expect("missing ids have been given");
@@ -122,15 +122,15 @@ fn node_config(
     engine.append_linger = config.quorum.append_linger;
     engine.snapshot_max_new_bytes = config.metadata_log.snapshot_max_new_bytes;
     engine.snapshot_max_interval = config.metadata_log.snapshot_max_interval;
-    NodeConfig {
+    Ok(NodeConfig {
         engine,
         fs: RealFs,
         log_dir: config.metadata_log_dir.join(METADATA_PARTITION_DIR),
         log: log_options(config),
         locks: vec![lock],
         on_fault: None,
-        listeners: listeners(config),
-    }
+        listeners: listeners(config)?,
+    })
 }
 
 /// The settings of the metadata log.
@@ -149,35 +149,6 @@ pub(crate) fn log_options(config: &ServerConfig) -> LogOptions {
 
 fn millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
-}
-
-/// The listeners in the order of `controller.listener.names`.
-pub(crate) fn listeners(config: &ServerConfig) -> Vec<ListenerConfig> {
-    let defaults = ListenerLimits::default();
-    let connections = config.max_connections.and_then(|max| usize::try_from(max).ok());
-    let connections = connections.unwrap_or(defaults.connections_max);
-    let limits = ListenerLimits {
-        request_bytes_max: usize::try_from(config.socket_request_max_bytes)
-            .expect("the key is checked to be positive"),
-        connections_max: connections.min(open_files::connections_max(
-            config.controller_listener_names.len(),
-        )),
-        idle: config.connections_max_idle.unwrap_or(Duration::MAX),
-        ..defaults
-    };
-    let of_name = |name: &String| config.listeners.iter().find(|listener| listener.name == *name);
-    let bound = |listener: &Listener| ListenerConfig {
-        name: listener.name.clone(),
-        host: listener.host.clone().unwrap_or_default(),
-        port: listener.port,
-        limits: limits.clone(),
-    };
-    config
-        .controller_listener_names
-        .iter()
-        .filter_map(of_name)
-        .map(bound)
-        .collect()
 }
 
 fn advertised(config: &ServerConfig, handle: &Handle<MetadataMachine>) -> Endpoints {

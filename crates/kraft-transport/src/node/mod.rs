@@ -17,7 +17,7 @@ use crate::{
     error::NodeError,
     metrics::IdleTime,
     network::Network,
-    tcp::{Listener, PeerSettings, Peers},
+    tcp::{Addresses, Listener, PeerSettings, Peers},
 };
 use drive::drive;
 use kraft_core::{Endpoint, StateMachine};
@@ -142,9 +142,17 @@ where
     };
 
     let (stop, stopped) = watch::channel(false);
+    let addresses_served = Arc::<Addresses>::default();
     let serving: Vec<_> = bound
         .into_iter()
-        .map(|listener| tokio::spawn(listener.run(Arc::clone(&requests), stopped.clone())))
+        .map(|listener| {
+            let serving = listener.run(
+                Arc::clone(&requests),
+                Arc::clone(&addresses_served),
+                stopped.clone(),
+            );
+            tokio::spawn(serving)
+        })
         .collect();
     let (end, ended) = watch::channel(None);
     let idle = Arc::<IdleTime>::default();

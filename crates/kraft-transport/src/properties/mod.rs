@@ -25,6 +25,7 @@
 //! ```
 
 mod address;
+mod connections;
 mod error;
 mod java;
 mod keys;
@@ -35,6 +36,7 @@ mod storage;
 mod values;
 
 pub(crate) use address::host_and_port;
+pub use connections::ConnectionSettings;
 pub use error::{ConfigError, ReadError};
 pub use java::Properties;
 pub use listener::Listener;

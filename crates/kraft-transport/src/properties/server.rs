@@ -1,6 +1,7 @@
 //! The configuration of a controller as a whole.
 
 use super::{
+    connections::ConnectionSettings,
     error::{ConfigError, ReadError},
     java::Properties,
     keys,
@@ -40,8 +41,8 @@ pub struct ServerConfig {
     pub socket_request_max_bytes: i32,
     /// `connections.max.idle.ms`; absent where it is negative.
     pub connections_max_idle: Option<Duration>,
-    /// `max.connections`; absent where the file does not limit them.
-    pub max_connections: Option<i32>,
+    /// The keys `max.connections*`.
+    pub connections: ConnectionSettings,
     /// `min.insync.replicas`: what a new cluster starts with.
     pub min_insync_replicas: i32,
     /// Keys of Kafka that have no effect here, in order.
@@ -103,7 +104,7 @@ impl ServerConfig {
             metadata_log: MetadataLogSettings::from_values(values)?,
             socket_request_max_bytes: values.int("socket.request.max.bytes", 100 << 20, 1)?,
             connections_max_idle: u64::try_from(idle_ms).ok().map(Duration::from_millis),
-            max_connections: Some(values.int("max.connections", i32::MAX, 0)?).filter(|max| *max < i32::MAX),
+            connections: ConnectionSettings::from_values(values)?,
             min_insync_replicas: values.int("min.insync.replicas", 1, 1)?,
             without_effect: unused.without_effect,
             unknown: unused.unknown,

@@ -79,7 +79,11 @@ fn a_minimal_file_has_kafkas_defaults() {
         },
         socket_request_max_bytes: 104_857_600,
         connections_max_idle: Some(Duration::from_secs(600)),
-        max_connections: None,
+        connections: ConnectionSettings {
+            max: None,
+            max_per_ip: None,
+            overrides: vec![],
+        },
         min_insync_replicas: 1,
         without_effect: vec![],
         unknown: vec![],
@@ -112,6 +116,8 @@ fn every_number_is_read_from_its_own_key() {
         "socket.request.max.bytes=13",
         "connections.max.idle.ms=-1",
         "max.connections=14",
+        "max.connections.per.ip=15",
+        "max.connections.per.ip.overrides= c1.example:16 , fe80::1%eth0:17,127.0.0.1: 0",
         "min.insync.replicas=2",
     ]);
     let ms = Duration::from_millis;
@@ -147,7 +153,15 @@ fn every_number_is_read_from_its_own_key() {
     assert_eq!(config.metadata_log_dir, PathBuf::from("/meta"));
     assert_eq!(config.socket_request_max_bytes, 13);
     assert_eq!(config.connections_max_idle, None);
-    assert_eq!(config.max_connections, Some(14));
+    let overrides = [("c1.example", 16), ("fe80::1%eth0", 17), ("127.0.0.1", 0)];
+    assert_eq!(
+        config.connections,
+        ConnectionSettings {
+            max: Some(14),
+            max_per_ip: Some(15),
+            overrides: overrides.map(|(host, max)| (host.to_owned(), max)).to_vec(),
+        }
+    );
     assert_eq!(config.min_insync_replicas, 2);
 }
 
@@ -275,6 +289,24 @@ fn wrong_values_name_key_value_and_what_is_allowed() {
         (
             &["log.dirs="],
             "log.dirs= is not allowed; allowed is a list with at least one entry",
+        ),
+        (
+            &["max.connections.per.ip=0"],
+            "max.connections.per.ip=0 is not allowed: \
+             nobody could connect; max.connections.per.ip.overrides has to say who can",
+        ),
+        (
+            &["max.connections.per.ip.overrides=c1:1,c2"],
+            "max.connections.per.ip.overrides=c2 is not allowed; allowed is HOST:COUNT,…",
+        ),
+        (
+            &["max.connections.per.ip.overrides=c 1:1"],
+            "max.connections.per.ip.overrides=c 1:1 is not allowed; allowed is HOST:COUNT,…",
+        ),
+        (
+            &["max.connections.per.ip.overrides=c1:many"],
+            "max.connections.per.ip.overrides=many is not allowed; \
+             allowed is a whole number from 0 to 2147483647",
         ),
         (
             &["num.io.threads=x"],

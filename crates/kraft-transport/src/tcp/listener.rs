@@ -3,6 +3,7 @@
 use super::{
     frame::{Budget, FrameError, FrameReader},
     log_limit::{Line, LogLimit},
+    per_address::{AddressLimits, Addresses},
 };
 use crate::{
     command::Command,
@@ -41,6 +42,8 @@ pub struct ListenerLimits {
     pub request_bytes_total: usize,
     /// Connections at the same time.
     pub connections_max: usize,
+    /// Connections of one address at the same time.
+    pub per_address: AddressLimits,
     /// A connection without a byte for so long is closed: Kafka's `connections.max.idle.ms`.
     pub idle: Duration,
 }
@@ -51,6 +54,7 @@ impl Default for ListenerLimits {
             request_bytes_max: 100 * 1024 * 1024,
             request_bytes_total: 128 * 1024 * 1024,
             connections_max: 4096,
+            per_address: AddressLimits::default(),
             idle: Duration::from_secs(600),
         }
     }
@@ -90,9 +94,13 @@ impl Listener {
         self.socket.local_addr()
     }
 
-    /// Accepts connections until `stop` says so or its sender is gone.
-    pub(crate) async fn run<S>(self, requests: Arc<Dispatcher<S>>, mut stop: watch::Receiver<bool>)
-    where
+    /// Accepts connections until `stop` says so or its sender is gone. `addresses` has those of all listeners.
+    pub(crate) async fn run<S>(
+        self,
+        requests: Arc<Dispatcher<S>>,
+        addresses: Arc<Addresses>,
+        mut stop: watch::Receiver<bool>,
+    ) where
         S: StateMachine + 'static,
         Command<S>: Send,
     {
@@ -120,6 +128,15 @@ impl Listener {
                     continue;
                 }
             };
+            let counted = match addresses.enter(peer.ip(), &shared.limits.per_address) {
+                Ok(counted) => counted,
+                Err(max) => {
+                    if shared.may_warn() {
+                        warn!(%peer, max, "connection refused: its address has as many as it may have");
+                    }
+                    continue;
+                }
+            };
             let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
                 if shared.may_warn() {
                     warn!(%peer, "connection refused: as many as there may be are open");
@@ -140,7 +157,7 @@ impl Listener {
                     },
                     _ = stop.wait_for(|stop| *stop) => {}
                 }
-                drop(permit);
+                drop((permit, counted));
             });
         }
     }

@@ -7,8 +7,11 @@ mod frame;
 mod listener;
 mod log_limit;
 mod peers;
+mod per_address;
 mod recent;
 
 pub use client::{CallError, Client};
 pub use listener::{Listener, ListenerLimits};
 pub(crate) use peers::{PeerSettings, Peers};
+pub use per_address::AddressLimits;
+pub(crate) use per_address::Addresses;
