@@ -323,10 +323,13 @@ impl<S: StateMachine> CommandSender<S> {
     /// # Errors
     /// The engine is gone; the command comes back.
     pub async fn send(&self, command: Command<S>) -> Result<(), mpsc::error::SendError<Command<S>>> {
-        self.0
-            .send(stamped(command))
-            .await
-            .map_err(|error| mpsc::error::SendError(error.0.command))
+        let sent = match self.0.try_send(stamped(command)) {
+            // Whoever waits already has the next room that there is.
+            Err(mpsc::error::TrySendError::Full(queued)) => self.0.send(queued).await,
+            Err(mpsc::error::TrySendError::Closed(queued)) => Err(mpsc::error::SendError(queued)),
+            Ok(()) => Ok(()),
+        };
+        sent.map_err(|error| mpsc::error::SendError(error.0.command))
     }
 
     /// As [`send`](Self::send), for threads outside the runtime.

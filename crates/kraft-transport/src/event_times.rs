@@ -24,11 +24,17 @@ pub struct Times {
 }
 
 impl Times {
+    /// Only the engine calls this, so that nothing is lost between reading and writing.
     pub(crate) fn record(&self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
-        self.count.fetch_add(1, Ordering::Relaxed);
-        self.total_us.fetch_add(us, Ordering::Relaxed);
-        self.max_us.fetch_max(us, Ordering::Relaxed);
+        let add = |sum: &AtomicU64, more: u64| {
+            sum.store(sum.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+        };
+        add(&self.count, 1);
+        add(&self.total_us, us);
+        if us > self.max_us.load(Ordering::Relaxed) {
+            self.max_us.store(us, Ordering::Relaxed);
+        }
     }
 
     /// How many there were.

@@ -129,6 +129,8 @@ pub mod memory;
 pub mod metrics;
 pub mod network;
 pub mod node;
+#[cfg(test)]
+mod nothing;
 pub mod peer_api;
 pub mod properties;
 pub mod storage;

@@ -5,7 +5,7 @@ mod common;
 use common::{Words, config};
 use kraft_fs::RealFs;
 use kraft_log::LogOptions;
-use kraft_transport::{EngineConfig, Handle, ListenerConfig, NodeConfig, node};
+use kraft_transport::{EngineConfig, Handle, ListenerConfig, NodeConfig, node, tcp::ListenerLimits};
 use kraft_wire::{ApiKey, Message, message as m};
 use proptest::test_runner::{Config, TestRunner};
 use std::{net::SocketAddr, time::Duration};
@@ -21,6 +21,10 @@ use tokio::{
 const PATIENCE: Duration = Duration::from_secs(30);
 
 fn started(runtime: &Runtime) -> (Handle<Words>, TempDir, SocketAddr) {
+    started_with(runtime, ListenerLimits::default())
+}
+
+fn started_with(runtime: &Runtime, limits: ListenerLimits) -> (Handle<Words>, TempDir, SocketAddr) {
     let dir = tempfile::tempdir().expect("a directory");
     let config = NodeConfig {
         engine: EngineConfig::new(config(1, &[(1, 0)])),
@@ -33,7 +37,7 @@ fn started(runtime: &Runtime) -> (Handle<Words>, TempDir, SocketAddr) {
             name: "CONTROLLER".to_owned(),
             host: "127.0.0.1".into(),
             port: 0,
-            limits: Default::default(),
+            limits,
         }],
     };
     let handle = runtime
@@ -134,6 +138,30 @@ fn random_bytes_and_half_frames_cost_their_connection_and_nothing_else() {
         runtime.block_on(send_and_leave(address, &api_versions_frame(1)[..cut]));
     }
     runtime.block_on(goes_on(&handle, address));
+}
+
+#[test]
+fn connections_that_say_nothing_make_room_for_others() {
+    let runtime = node::runtime().expect("a runtime");
+    let limits = ListenerLimits {
+        connections_max: 2,
+        idle: Duration::from_millis(200),
+        ..ListenerLimits::default()
+    };
+    let (handle, _dir, address) = started_with(&runtime, limits);
+    runtime.block_on(async {
+        let mut silent = Vec::new();
+        for sent in [&[][..], &api_versions_frame(1)[..5]] {
+            let mut stream = TcpStream::connect(address).await.expect("it listens");
+            stream.write_all(sent).await.expect("sent");
+            silent.push(stream);
+        }
+        for mut stream in silent {
+            let read = timeout(PATIENCE, stream.read_u8()).await.expect("in time");
+            assert!(read.is_err(), "closed, and nothing was sent");
+        }
+        goes_on(&handle, address).await;
+    });
 }
 
 #[test]

@@ -19,6 +19,7 @@ use bytes::Bytes;
 use thiserror::Error;
 
 use crate::api_key::ApiKey;
+use crate::derive_support::{TagHead, tag_count};
 use crate::error::{DecodeError, EncodeError};
 use crate::error_code::ErrorCode;
 use crate::message::{ApiVersionsRequest, ApiVersionsResponse, RequestHeader, ResponseHeader};
@@ -115,6 +116,47 @@ pub fn decode_request_header(frame: Bytes) -> Result<(ApiKey, RequestHeader, Rea
     let api = ApiKey::from_key(api_key).ok_or(FrameError::UnknownApi { api_key })?;
     let header = RequestHeader::decode(&mut reader, api.request_header_version(version));
     Ok((api, header.map_err(FrameError::Header)?, reader))
+}
+
+/// What the head of a request says that its answer depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestHead {
+    /// Which API.
+    pub api: ApiKey,
+    /// Version of the request, and of the answer.
+    pub version: i16,
+    /// Number by which the client finds the answer.
+    pub correlation_id: i32,
+}
+
+/// As [`decode_request_header`], for a server that has no use for the rest of the header: passes over the client's name and
+/// its tagged fields, and gives the body.
+pub fn split_request(frame: Bytes) -> Result<(RequestHead, Bytes), FrameError> {
+    let mut reader = Reader::new(frame);
+    let api_key = reader.i16().map_err(FrameError::Header)?;
+    let version = reader.i16().map_err(FrameError::Header)?;
+    let api = ApiKey::from_key(api_key).ok_or(FrameError::UnknownApi { api_key })?;
+    let correlation_id = pass_over_header(&mut reader, api, version).map_err(FrameError::Header)?;
+    let head = RequestHead {
+        api,
+        version,
+        correlation_id,
+    };
+    Ok((head, reader.into_rest()))
+}
+
+/// From the correlation id on. The client's name keeps its two-byte length in all versions.
+fn pass_over_header(reader: &mut Reader, api: ApiKey, version: i16) -> Result<i32, DecodeError> {
+    let correlation_id = reader.i32()?;
+    reader.skip_string(false)?;
+    if api.request_header_version(version) >= 2 {
+        for _ in 0..tag_count(reader)? {
+            let head = TagHead::read(reader)?;
+            let size = head.unknown_size(reader)?;
+            reader.skip(size)?;
+        }
+    }
+    Ok(correlation_id)
 }
 
 /// Reads the header of an answer to a request of `api` and `version`. The reader that comes back stands at the body.

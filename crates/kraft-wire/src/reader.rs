@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::ops::Range;
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use uuid::Uuid;
 
 use crate::error::{DecodeError, DecodeErrorKind};
@@ -56,6 +56,13 @@ impl Reader {
     /// The bytes not yet read, as a slice of the same buffer.
     pub fn rest(&self) -> Bytes {
         self.buf.slice(self.position..self.end)
+    }
+
+    /// The bytes not yet read, in place of this reader: nobody else has to share the buffer.
+    pub fn into_rest(mut self) -> Bytes {
+        self.buf.truncate(self.end);
+        self.buf.advance(self.position);
+        self.buf
     }
 
     /// An error at the current position.
@@ -269,18 +276,10 @@ impl Reader {
 
     /// A string; `None` is null. Bytes that are not UTF-8 become replacement characters, as in Kafka.
     pub fn string(&mut self, flexible: bool) -> Result<Option<String>, DecodeError> {
-        let start = self.position;
-        let Some(length) = self.string_length(flexible)? else {
+        let Some(end) = self.string_end(flexible)? else {
             return Ok(None);
         };
-        if length > STRING_LENGTH_MAX {
-            let kind = DecodeErrorKind::StringTooLong { length };
-            return Err(DecodeError {
-                kind,
-                position: start,
-            });
-        }
-        let end = self.end_of_prefixed(length, start)?;
+        let length = end - self.position;
         self.charge(length)?;
         let text = match core::str::from_utf8(&self.buf[self.position..end]) {
             Ok(text) => String::from(text),
@@ -292,6 +291,30 @@ impl Reader {
         };
         self.position = end;
         Ok(Some(text))
+    }
+
+    /// Passes over a string, or null.
+    pub(crate) fn skip_string(&mut self, flexible: bool) -> Result<(), DecodeError> {
+        if let Some(end) = self.string_end(flexible)? {
+            self.position = end;
+        }
+        Ok(())
+    }
+
+    /// Reads the length prefix of a string and says where it ends; `None` is null.
+    fn string_end(&mut self, flexible: bool) -> Result<Option<usize>, DecodeError> {
+        let start = self.position;
+        let Some(length) = self.string_length(flexible)? else {
+            return Ok(None);
+        };
+        if length > STRING_LENGTH_MAX {
+            let kind = DecodeErrorKind::StringTooLong { length };
+            return Err(DecodeError {
+                kind,
+                position: start,
+            });
+        }
+        self.end_of_prefixed(length, start).map(Some)
     }
 
     /// A byte string or records; `None` is null.

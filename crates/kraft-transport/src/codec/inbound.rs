@@ -7,7 +7,7 @@ use kraft_core::{
     ClusterMatch, Endpoint, Endpoints, Epoch, Event, Listener, LogEnd, NodeId, PartitionMatch, ReplicaKey,
     ReplyId, RequestContext, SnapshotId, SuccessorRank, SupportedVersions, Text,
 };
-use kraft_wire::{DecodeError, Message, message as m};
+use kraft_wire::{DecodeError, Message, Reader, message as m};
 
 /// What the answer has to repeat of its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,57 +44,50 @@ pub(crate) struct Origin<'a> {
 pub(crate) fn decode_request(
     topic: &Topic,
     api: PeerApi,
-    body: &Bytes,
+    body: Bytes,
     version: i16,
     origin: &Origin<'_>,
 ) -> Result<(Event, Echo), DecodeError> {
     Ok(match api {
         PeerApi::Vote => (
-            vote(topic, m::VoteRequest::from_bytes(body, version)?, origin),
+            vote(topic, read::<m::VoteRequest>(body, version)?, origin),
             Echo::Nothing,
         ),
         PeerApi::BeginQuorumEpoch => (
-            begin(
-                topic,
-                m::BeginQuorumEpochRequest::from_bytes(body, version)?,
-                origin,
-            ),
+            begin(topic, read::<m::BeginQuorumEpochRequest>(body, version)?, origin),
             Echo::Nothing,
         ),
         PeerApi::EndQuorumEpoch => (
-            end(
-                topic,
-                m::EndQuorumEpochRequest::from_bytes(body, version)?,
-                origin,
-            ),
+            end(topic, read::<m::EndQuorumEpochRequest>(body, version)?, origin),
             Echo::Nothing,
         ),
         PeerApi::Fetch => (
-            fetch(topic, m::FetchRequest::from_bytes(body, version)?, origin),
+            fetch(topic, read::<m::FetchRequest>(body, version)?, origin),
             Echo::Nothing,
         ),
         PeerApi::FetchSnapshot => {
-            fetch_snapshot(topic, m::FetchSnapshotRequest::from_bytes(body, version)?, origin)
+            fetch_snapshot(topic, read::<m::FetchSnapshotRequest>(body, version)?, origin)
         }
-        PeerApi::DescribeQuorum => describe(
-            topic,
-            m::DescribeQuorumRequest::from_bytes(body, version)?,
-            origin,
-        ),
+        PeerApi::DescribeQuorum => describe(topic, read::<m::DescribeQuorumRequest>(body, version)?, origin),
         PeerApi::AddRaftVoter => (
-            add(m::AddRaftVoterRequest::from_bytes(body, version)?, origin),
+            add(read::<m::AddRaftVoterRequest>(body, version)?, origin),
             Echo::Nothing,
         ),
         PeerApi::RemoveRaftVoter => (
-            remove(m::RemoveRaftVoterRequest::from_bytes(body, version)?, origin),
+            remove(read::<m::RemoveRaftVoterRequest>(body, version)?, origin),
             Echo::Nothing,
         ),
         PeerApi::ApiVersions => unreachable!("consensus is not asked for features"),
         PeerApi::UpdateRaftVoter => (
-            update(m::UpdateRaftVoterRequest::from_bytes(body, version)?, origin),
+            update(read::<m::UpdateRaftVoterRequest>(body, version)?, origin),
             Echo::Nothing,
         ),
     })
+}
+
+/// Reads the body for good: nobody else has to share it.
+fn read<M: Message>(body: Bytes, version: i16) -> Result<M, DecodeError> {
+    M::decode(&mut Reader::new(body), version)
 }
 
 fn vote(topic: &Topic, request: m::VoteRequest, origin: &Origin<'_>) -> Event {
@@ -166,7 +159,8 @@ fn successor_rank(partition: &m::EndQuorumEpochRequestPartition, local: &Replica
 fn fetch(topic: &Topic, request: m::FetchRequest, origin: &Origin<'_>) -> Event {
     let found = single(&request.topics, |topic| &topic.partitions);
     let matched = found.map(|(t, p)| t.topic_id == topic.id && p.partition == 0);
-    let p = found.map(|(_, p)| p.clone()).unwrap_or_default();
+    let absent = m::FetchRequestPartition::default();
+    let p = found.map_or(&absent, |(_, p)| p);
     let id = if request.replica_id == -1 {
         request.replica_state.replica_id
     } else {
@@ -307,7 +301,7 @@ mod tests {
                 local: ReplicaKey::without_directory(NodeId(1)),
                 cluster_id: "",
             };
-            let (event, _) = decode_request(&topic, PeerApi::Fetch, &body, version, &origin).unwrap();
+            let (event, _) = decode_request(&topic, PeerApi::Fetch, body.clone(), version, &origin).unwrap();
             let Event::ReceiveFetch {
                 context,
                 from,

@@ -109,7 +109,8 @@ fn decoded(request: &PeerRequest, version: i16) -> Event {
         local: key(1),
         cluster_id: "cluster",
     };
-    let (event, _) = decode_request(&topic, PeerApi::of(request), &body, version, &origin).expect("decoded");
+    let (event, _) =
+        decode_request(&topic, PeerApi::of(request), body.clone(), version, &origin).expect("decoded");
     event
 }
 

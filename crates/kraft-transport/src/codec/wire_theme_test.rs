@@ -152,7 +152,13 @@ fn wire_012_topic_and_partition_shape_of_fetch_snapshot() {
             local: ReplicaKey::without_directory(NodeId(1)),
             cluster_id: "cluster",
         };
-        let decoded = decode_request(&Topic::default(), PeerApi::FetchSnapshot, &body, 1, &origin);
+        let decoded = decode_request(
+            &Topic::default(),
+            PeerApi::FetchSnapshot,
+            body.clone(),
+            1,
+            &origin,
+        );
         match decoded.expect("decoded") {
             (Event::ReceiveFetchSnapshot { context, .. }, Echo::Nothing | Echo::Partition { .. }) => {
                 context.partition

@@ -31,8 +31,8 @@ use crate::{
 };
 use apply::Applied;
 use kraft_core::{
-    Config, Epoch, Event, FetchedRecords, Instant, LogView, Recovered, Replica, RequestFault, RequestId,
-    RoleName, StateMachine, Ticket, Time,
+    Action, Config, Epoch, Event, FetchedRecords, Instant, LogView, Recovered, Replica, RequestFault,
+    RequestId, RoleName, StateMachine, Ticket, Time,
 };
 use kraft_log::LogIndex;
 use kraft_wire::ApiKey;
@@ -133,6 +133,8 @@ pub struct Engine<S: StateMachine, L, N> {
     held: BTreeMap<Ticket, Vec<Held>>,
     /// Consequences of actions, not yet stepped.
     events: VecDeque<Event>,
+    /// Room for the actions of a step; empty between two of them.
+    actions: Vec<Action>,
     /// Truncations submitted so far: a read that began before one is worth nothing.
     truncations: u64,
     payloads: Payloads,
@@ -192,6 +194,7 @@ where
             durable: Ticket::NONE,
             held: BTreeMap::new(),
             events: VecDeque::new(),
+            actions: Vec::new(),
             truncations: 0,
             payloads: Payloads::default(),
             replies: Replies::default(),
@@ -446,7 +449,7 @@ where
             cluster_id: &self.config.core.cluster_id,
         };
         // What cannot be decoded drops the sender, which closes the connection.
-        if let Ok((event, echo)) = decode_request(&self.config.topic, api, &body, version, &origin) {
+        if let Ok((event, echo)) = decode_request(&self.config.topic, api, body, version, &origin) {
             self.replies.park(reply, api, version, echo, sender);
             self.step(event, now);
         }
@@ -528,7 +531,7 @@ where
     }
 
     fn step_consequences(&mut self, now: Time) {
-        let mut actions = Vec::new();
+        let mut actions = std::mem::take(&mut self.actions);
         while let Some(event) = self.events.pop_front() {
             self.replica.step(event, &self.index, now, &mut actions);
             for action in actions.drain(..) {
@@ -538,6 +541,8 @@ where
                 self.replica.check_invariants(&self.index);
             }
         }
+        actions.shrink_to(ACTIONS_KEPT);
+        self.actions = actions;
     }
 
     fn resign(&mut self, now: Time) -> Result<Epoch, RaftError> {
@@ -576,3 +581,6 @@ where
         self.index.end().last_offset
     }
 }
+
+/// The room that stays for the actions of the next step. One that answers a thousand callers takes more while it lasts.
+const ACTIONS_KEPT: usize = 64;

@@ -64,6 +64,8 @@ pub(super) struct Replies {
     callers: BTreeMap<ReplyId, Caller>,
     reads: BTreeMap<ReadId, Purpose>,
     looked_for_gone: Instant,
+    /// How many callers there were when they were last looked after.
+    callers_then: usize,
     repeated: Option<Repeated>,
 }
 
@@ -182,6 +184,11 @@ where
         }
     }
 
+    /// Whether many wait for answers, or did so lately.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.replies.callers.len().max(self.replies.callers_then) >= CROWD
+    }
+
     /// Tells the core of callers that wait no more. Looking costs something for each of them, so it is not done in
     /// every turn.
     pub(super) fn forget_callers(&mut self, now: Time) {
@@ -189,6 +196,7 @@ where
             return;
         }
         self.replies.looked_for_gone = now.mono;
+        self.replies.callers_then = self.replies.callers.len();
         let callers = self.replies.callers.iter();
         let gone: Vec<ReplyId> = callers
             .filter(|(_, caller)| caller.sender.is_closed())
@@ -403,6 +411,9 @@ fn limited(max_bytes: i32) -> u32 {
 
 /// What one answer carries at most, unless a single batch is larger. A peer that asks for more asks again.
 const ANSWER_BYTES_MAX: i32 = batches::BATCH_BYTES_MAX as i32;
+
+/// So many callers are a crowd: far more than there are voters.
+const CROWD: usize = 32;
 
 /// How often callers are looked after.
 const GONE_INTERVAL: Duration = Duration::from_millis(100);

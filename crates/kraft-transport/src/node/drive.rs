@@ -5,6 +5,7 @@ use crate::{
     command::{Command, QueuedCommand},
     engine::{Engine, Turn},
     error::NodeError,
+    inbound::Inbound,
     metrics::IdleTime,
     network::Network,
     storage::Storage,
@@ -38,11 +39,7 @@ where
         }
         match next {
             Some(due) if due <= clock::monotonic() => {
-                while arrived.len() < DRAINED_MAX
-                    && let Ok(command) = queue.try_recv()
-                {
-                    arrived.push(command);
-                }
+                receive_waiting(queue, &mut arrived);
                 // Long work in slices: others get their turn between two of them.
                 tokio::task::yield_now().await;
             }
@@ -57,12 +54,40 @@ where
                     () = alarm.due(next) => {}
                 }
                 idle.waited(began, clock::monotonic());
+                if engine.is_crowded() {
+                    gather(queue, &mut arrived).await;
+                }
             }
         }
         halted |= arrived
             .iter()
             .any(|queued| matches!(queued.command, Command::Halt));
         commands.extend(arrived.drain(..));
+    }
+}
+
+/// Where many fetch, one of them alone would get a turn as soon as its request is read, and the next one another. So the
+/// others that are about to send theirs go first, and share the turn. Nothing but Fetch waits for that.
+async fn gather<S: StateMachine>(
+    queue: &mut mpsc::Receiver<QueuedCommand<S>>,
+    arrived: &mut Vec<QueuedCommand<S>>,
+) {
+    let fetch = |queued: &QueuedCommand<S>| matches!(queued.command, Command::Inbound(Inbound::Fetch { .. }));
+    if !arrived.is_empty() && arrived.iter().all(fetch) {
+        tokio::task::yield_now().await;
+        receive_waiting(queue, arrived);
+    }
+}
+
+/// Takes what has come already.
+fn receive_waiting<S: StateMachine>(
+    queue: &mut mpsc::Receiver<QueuedCommand<S>>,
+    arrived: &mut Vec<QueuedCommand<S>>,
+) {
+    while arrived.len() < DRAINED_MAX
+        && let Ok(command) = queue.try_recv()
+    {
+        arrived.push(command);
     }
 }
 
@@ -99,3 +124,46 @@ impl Alarm {
 
 /// Commands that one turn takes.
 const DRAINED_MAX: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{command::CommandSender, nothing::Nothing, peer_api::PeerApi};
+    use bytes::Bytes;
+    use tokio::sync::oneshot;
+
+    fn inbound(api: PeerApi) -> Command<Nothing> {
+        let (reply, _) = oneshot::channel();
+        Command::Inbound(Inbound::new(api, Bytes::new(), 0, "CONTROLLER".into(), reply))
+    }
+
+    /// How many commands a turn gets that begins with these, while two tasks are about to send a Fetch.
+    fn gathered(first: &[PeerApi]) -> usize {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .expect("a runtime");
+        runtime.block_on(async {
+            let (sender, mut queue) = CommandSender::channel(8);
+            for api in first {
+                sender.send(inbound(*api)).await.expect("there is room");
+            }
+            for _ in 0..2 {
+                let sender = sender.clone();
+                tokio::spawn(async move {
+                    sender.send(inbound(PeerApi::Fetch)).await.expect("there is room");
+                });
+            }
+            let mut arrived = Vec::new();
+            receive_waiting(&mut queue, &mut arrived);
+            gather(&mut queue, &mut arrived).await;
+            arrived.len()
+        })
+    }
+
+    #[test]
+    fn fetches_wait_for_those_that_are_about_to_come_and_nothing_else_does() {
+        assert_eq!(gathered(&[PeerApi::Fetch]), 3);
+        assert_eq!(gathered(&[PeerApi::Fetch, PeerApi::Vote]), 2);
+        assert_eq!(gathered(&[]), 0);
+    }
+}

@@ -212,7 +212,7 @@ fn open_log<F: FileSystem>(
 
 /// Runs the engine to its end, then ends what serves it.
 async fn run<S, N>(
-    mut engine: Engine<S, ThreadedStorage, N>,
+    engine: Engine<S, ThreadedStorage, N>,
     mut queue: mpsc::Receiver<QueuedCommand<S>>,
     idle: Arc<IdleTime>,
     log: LockedLog,
@@ -223,6 +223,8 @@ where
     N: Network + Send + 'static,
 {
     // A task of its own, so that a panic in it, most likely of the state machine, ends the node as any other fault does.
+    // Boxed, because what a task will give is moved with each of its polls.
+    let mut engine = Box::new(engine);
     let driven = tokio::spawn(async move {
         let (how, halted) = drive(&mut engine, &mut queue, &idle).await;
         (engine, queue, how, halted)

@@ -5,13 +5,11 @@ use crate::{
     codec::{Topic, tests::requests},
     command::{Command, CommandSender, QueuedCommand},
     network::{Network, OutboundRequest},
+    nothing::Nothing,
     peer_api::PeerApi,
 };
 use bytes::Bytes;
-use kraft_core::{
-    Endpoint, Epoch, Event, NodeId, ReplicaKey, RequestFault, RequestId, SnapshotId, StateMachine,
-    state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues},
-};
+use kraft_core::{Endpoint, Event, NodeId, ReplicaKey, RequestFault, RequestId};
 use kraft_wire::{ApiKey, ErrorCode, Message, message as m};
 use std::{
     collections::BTreeMap,
@@ -22,41 +20,6 @@ use std::{
 };
 use tokio::{runtime::Handle, sync::mpsc};
 use uuid::Uuid;
-
-/// A state machine that nobody asks.
-struct Nothing;
-
-impl StateMachine for Nothing {
-    type Record = ();
-    type Image = ();
-    type Mutation = ();
-    type Snapshot = std::iter::Empty<Vec<u8>>;
-
-    fn apply(&mut self, _: CommittedBatch<'_>) -> Result<(), ApplyFault> {
-        Ok(())
-    }
-
-    fn load(&mut self, _: SnapshotId, _: i64, _: &mut dyn Iterator<Item = &[u8]>) -> Result<(), ApplyFault> {
-        Ok(())
-    }
-
-    fn propose(&mut self, _: Vec<()>, _: Option<Provenance>) -> Result<RecordValues, ProposeError> {
-        Ok(Vec::new())
-    }
-
-    fn image(&self) {}
-
-    fn provenance(&self) -> Provenance {
-        Provenance {
-            last_offset: -1,
-            last_epoch: Epoch(0),
-        }
-    }
-
-    fn snapshot(&self) -> Option<Self::Snapshot> {
-        None
-    }
-}
 
 /// What the peer does with a request that is not ApiVersions.
 #[derive(Clone, Copy)]

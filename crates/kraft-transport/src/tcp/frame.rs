@@ -34,11 +34,12 @@ pub(crate) enum FrameError {
     Io(#[from] io::Error),
 }
 
-/// A frame, and its share of what all connections together may hold.
+/// A frame.
 pub(crate) struct Frame {
     /// Header and body.
     pub(crate) bytes: Bytes,
-    _share: Option<OwnedSemaphorePermit>,
+    /// Its share of what all connections together may hold, until it is dropped.
+    pub(crate) share: Option<OwnedSemaphorePermit>,
 }
 
 /// What all connections of a listener together may hold in frames above [`FREE_BYTES`].
@@ -124,7 +125,7 @@ impl FrameReader {
         }
         Ok(Some(Frame {
             bytes: buffer.freeze(),
-            _share: share,
+            share,
         }))
     }
 

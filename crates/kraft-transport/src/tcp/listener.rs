@@ -1,7 +1,9 @@
 //! The controller listener: connections in, commands to the engine, answers in order.
 
 use super::{
-    frame::{Budget, FrameError, FrameReader},
+    connection::{CloseReason, serve},
+    frame::Budget,
+    idle::{Activity, Rounds},
     log_limit::{Line, LogLimit},
     per_address::{AddressLimits, Addresses},
 };
@@ -9,27 +11,13 @@ use crate::{
     command::Command,
     dispatch::{Dispatcher, RequestRefused},
 };
-use bytes::{Buf, Bytes};
 use kraft_core::StateMachine;
-use kraft_wire::{
-    ApiKey, EncodeError, Message,
-    frame::decode_request_header,
-    message::{self as m, RequestHeader},
-};
-use std::{
-    future::poll_fn,
-    io,
-    net::SocketAddr,
-    pin::{Pin, pin},
-    sync::Arc,
-    time::Duration,
-};
-use thiserror::Error;
+use std::{collections::HashMap, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 use tokio::{
-    io::AsyncWriteExt,
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
-    time::{Instant, Sleep, sleep},
+    task::{self, AbortHandle, JoinSet},
+    time::{Instant, sleep},
 };
 use tracing::{debug, warn};
 
@@ -109,12 +97,23 @@ impl Listener {
             name: self.name,
             requests,
             budget: Budget::new(self.limits.request_bytes_total),
+            rounds: Rounds::default(),
             limits: self.limits,
             log_limit: LogLimit::new(Instant::now()),
         });
+        let mut connections = Connections::default();
+        let round = Rounds::interval(shared.limits.idle);
+        let mut next_round = pin!(sleep(round));
         loop {
             let accepted = tokio::select! {
                 accepted = self.socket.accept() => accepted,
+                () = connections.ended() => continue,
+                () = &mut next_round => {
+                    connections.close_idle(&shared.rounds);
+                    next_round.set(sleep(round));
+                    continue;
+                }
+                // The connections end with the set that they are in.
                 _ = stop.wait_for(|stop| *stop) => return,
             };
             let (stream, peer) = match accepted {
@@ -124,7 +123,7 @@ impl Listener {
                     if shared.may_warn() {
                         warn!(%error, "a connection could not be accepted");
                     }
-                    tokio::time::sleep(ACCEPT_BACKOFF).await;
+                    sleep(ACCEPT_BACKOFF).await;
                     continue;
                 }
             };
@@ -143,36 +142,81 @@ impl Listener {
                 }
                 continue;
             };
-            let (shared, mut stop) = (Arc::clone(&shared), stop.clone());
-            tokio::spawn(async move {
-                tokio::select! {
-                    ended = serve(&shared, stream) => match ended {
-                        Ok(()) => debug!(%peer, "connection ended"),
-                        Err(error @ (CloseReason::Io(_) | CloseReason::Idle)) => {
-                            debug!(%peer, %error, "connection ended");
-                        }
-                        Err(CloseReason::Refused(RequestRefused::Stopped)) => {}
-                        Err(error) if shared.may_warn() => warn!(%peer, %error, "connection closed"),
-                        Err(error) => debug!(%peer, %error, "connection closed"),
-                    },
-                    _ = stop.wait_for(|stop| *stop) => {}
-                }
+            let shared = Arc::clone(&shared);
+            connections.open(peer, |activity| async move {
+                shared.serve(&activity, stream, peer).await;
                 drop((permit, counted));
             });
         }
     }
 }
 
+/// The open connections. They are closed when this is dropped.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    open: HashMap<task::Id, Open>,
+}
+
+struct Open {
+    peer: SocketAddr,
+    activity: Arc<Activity>,
+    task: AbortHandle,
+}
+
+impl Connections {
+    fn open<F>(&mut self, peer: SocketAddr, serve: impl FnOnce(Arc<Activity>) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let activity = Arc::<Activity>::default();
+        let task = self.tasks.spawn(serve(Arc::clone(&activity)));
+        let open = Open { peer, activity, task };
+        self.open.insert(open.task.id(), open);
+    }
+
+    /// Returns when one has ended, never while there is none.
+    async fn ended(&mut self) {
+        let id = match self.tasks.join_next_with_id().await {
+            Some(Ok((id, ()))) => id,
+            Some(Err(error)) => error.id(),
+            None => return std::future::pending().await,
+        };
+        self.open.remove(&id);
+    }
+
+    fn close_idle(&self, rounds: &Rounds) {
+        rounds.begin();
+        for open in self.open.values() {
+            if open.activity.is_idle(rounds) {
+                debug!(peer = %open.peer, "connection ended: nothing was sent for too long");
+                open.task.abort();
+            }
+        }
+    }
+}
+
 /// What the connections of a listener have in common.
-struct Shared<S: StateMachine> {
-    name: Arc<str>,
-    requests: Arc<Dispatcher<S>>,
-    budget: Budget,
-    limits: ListenerLimits,
+pub(super) struct Shared<S: StateMachine> {
+    pub(super) name: Arc<str>,
+    pub(super) requests: Arc<Dispatcher<S>>,
+    pub(super) budget: Budget,
+    pub(super) limits: ListenerLimits,
+    pub(super) rounds: Rounds,
     log_limit: LogLimit,
 }
 
 impl<S: StateMachine> Shared<S> {
+    async fn serve(&self, activity: &Activity, stream: TcpStream, peer: SocketAddr) {
+        match serve(self, activity, stream).await {
+            Ok(()) => debug!(%peer, "connection ended"),
+            Err(error @ CloseReason::Io(_)) => debug!(%peer, %error, "connection ended"),
+            Err(CloseReason::Refused(RequestRefused::Stopped)) => {}
+            Err(error) if self.may_warn() => warn!(%peer, %error, "connection closed"),
+            Err(error) => debug!(%peer, %error, "connection closed"),
+        }
+    }
+
     /// Whether a line that a peer has caused goes into the log.
     fn may_warn(&self) -> bool {
         match self.log_limit.line(Instant::now()) {
@@ -189,146 +233,6 @@ impl<S: StateMachine> Shared<S> {
         }
     }
 }
-
-/// Why a connection is closed.
-#[derive(Debug, Error)]
-enum CloseReason {
-    #[error("{0}")]
-    Frame(FrameError),
-    #[error("malformed request: {0}")]
-    Header(kraft_wire::frame::FrameError),
-    #[error(transparent)]
-    Refused(#[from] RequestRefused),
-    #[error("an answer cannot be written: {0}")]
-    Encode(#[from] EncodeError),
-    #[error("{0}")]
-    Io(#[from] io::Error),
-    #[error("nothing was sent for too long")]
-    Idle,
-}
-
-/// Serves one connection. The next request is read when the answer to the last one has been written.
-async fn serve<S>(shared: &Shared<S>, mut stream: TcpStream) -> Result<(), CloseReason>
-where
-    S: StateMachine,
-{
-    stream.set_nodelay(true)?;
-    let mut frames = FrameReader::default();
-    let mut idle = IdleTimer::new(shared.limits.idle);
-    loop {
-        let reading = frames.read(&mut stream, shared.limits.request_bytes_max, Some(&shared.budget));
-        let frame = match idle.limit(reading).await? {
-            Ok(None) => return Ok(()),
-            Ok(Some(frame)) => frame,
-            Err(FrameError::Io(error)) => return Err(CloseReason::Io(error)),
-            Err(error) => return Err(CloseReason::Frame(error)),
-        };
-        let (api, header, reader) =
-            decode_request_header(frame.bytes.clone()).map_err(CloseReason::Header)?;
-        let Some(body) = answer(shared, &stream, api, &header, reader.rest()).await? else {
-            return Ok(());
-        };
-        drop(frame);
-        let writing = write_answer(&mut stream, api, &header, body);
-        idle.limit(writing).await??;
-    }
-}
-
-/// Ends what takes too long. One timer serves all of a connection's life: to set one for each request costs more than to
-/// look, when it rings, whether that was meant.
-struct IdleTimer {
-    limit: Duration,
-    sleep: Pin<Box<Sleep>>,
-}
-
-impl IdleTimer {
-    fn new(limit: Duration) -> Self {
-        Self {
-            limit,
-            sleep: Box::pin(sleep(limit)),
-        }
-    }
-
-    async fn limit<T>(&mut self, work: impl Future<Output = T>) -> Result<T, CloseReason> {
-        let due = Instant::now() + self.limit;
-        let mut work = pin!(work);
-        loop {
-            tokio::select! {
-                biased;
-                done = &mut work => return Ok(done),
-                () = &mut self.sleep => {
-                    if Instant::now() >= due {
-                        return Err(CloseReason::Idle);
-                    }
-                    self.sleep.as_mut().reset(due);
-                }
-            }
-        }
-    }
-}
-
-/// The body of the answer; `None` when the caller has gone.
-async fn answer<S: StateMachine>(
-    shared: &Shared<S>,
-    stream: &TcpStream,
-    api: ApiKey,
-    header: &RequestHeader,
-    body: Bytes,
-) -> Result<Option<Bytes>, CloseReason> {
-    let asking = shared
-        .requests
-        .ask(&shared.name, api.key(), header.request_api_version, body);
-    let mut asking = pin!(asking);
-    // A waiting Fetch of which nobody reads the answer is worth knowing of. Bytes of a next request are left alone. As long
-    // as nothing comes, this asks the runtime and not the system.
-    let something = async {
-        poll_fn(|cx| stream.poll_read_ready(cx)).await?;
-        stream.peek(&mut [0]).await
-    };
-    tokio::select! {
-        biased;
-        answered = &mut asking => return Ok(Some(answered?)),
-        peeked = something => {
-            if !matches!(peeked, Ok(1)) {
-                return Ok(None);
-            }
-        }
-    }
-    Ok(Some(asking.await?))
-}
-
-async fn write_answer(
-    stream: &mut TcpStream,
-    api: ApiKey,
-    header: &RequestHeader,
-    body: Bytes,
-) -> Result<(), CloseReason> {
-    let whole = body.len() <= COPIED_BYTES_MAX;
-    let mut head = Vec::with_capacity(HEAD_BYTES + if whole { body.len() } else { 0 });
-    head.extend_from_slice(&[0; LENGTH_BYTES]);
-    m::ResponseHeader {
-        correlation_id: header.correlation_id,
-        ..Default::default()
-    }
-    .encode(api.response_header_version(header.request_api_version), &mut head)?;
-    let length = head.len() - LENGTH_BYTES + body.len();
-    let length = i32::try_from(length).map_err(|_| EncodeError::TooLong { length })?;
-    head[..LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
-    if whole {
-        // To send one piece takes less than to have two gathered.
-        head.extend_from_slice(&body);
-        stream.write_all(&head).await?;
-    } else {
-        stream.write_all_buf(&mut head.as_slice().chain(body)).await?;
-    }
-    Ok(())
-}
-
-/// Answers up to this size are copied behind their head.
-const COPIED_BYTES_MAX: usize = 4 * 1024;
-const LENGTH_BYTES: usize = 4;
-/// Enough for the length and the header of an answer.
-const HEAD_BYTES: usize = 16;
 
 /// Waits so long when no connection can be accepted.
 const ACCEPT_BACKOFF: Duration = Duration::from_millis(100);

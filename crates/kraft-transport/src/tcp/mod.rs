@@ -3,7 +3,9 @@
 mod client;
 #[cfg(test)]
 mod conn_theme_test;
+mod connection;
 mod frame;
+mod idle;
 mod listener;
 mod log_limit;
 mod peers;

@@ -4,7 +4,7 @@ use crate::support::{Random, hex, kinds, layouts, random_message, vectors};
 use bytes::Bytes;
 use kraft_wire::batch::{BatchView, Batches};
 use kraft_wire::control::control_records;
-use kraft_wire::frame::{decode_request_header, decode_response_header};
+use kraft_wire::frame::{decode_request_header, decode_response_header, split_request};
 use kraft_wire::metadata_frame::MetadataFrame;
 use kraft_wire::{ApiKey, DecodeErrorKind};
 
@@ -79,6 +79,7 @@ fn every_prefix_and_every_changed_byte_of_a_batch() {
 #[test]
 fn noise() {
     let mut random = Random(3);
+    let mut split_as_well = 0;
     for _ in 0..20_000 {
         let length = random.below(120) as usize;
         let mut noise: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
@@ -89,8 +90,17 @@ fn noise() {
             noise[2..4].copy_from_slice(&api.versions().end().to_be_bytes());
         }
         let noise = Bytes::from(noise);
-        if let Ok((api, header, mut reader)) = decode_request_header(noise.clone()) {
-            drop(api.decode_request(&mut reader, header.request_api_version));
+        let header = decode_request_header(noise.clone());
+        let split = split_request(noise.clone());
+        match (header, split) {
+            (Ok((api, header, mut reader)), Ok((head, body))) => {
+                assert_eq!((api, header.request_api_version), (head.api, head.version));
+                assert_eq!(header.correlation_id, head.correlation_id);
+                assert_eq!(reader.rest(), body);
+                split_as_well += 1;
+                drop(api.decode_request(&mut reader, header.request_api_version));
+            }
+            (header, split) => assert_eq!(header.err(), split.err(), "{noise:?}"),
         }
         for api in [ApiKey::Fetch, ApiKey::DescribeQuorum, ApiKey::ApiVersions] {
             if let Ok((_, mut reader)) = decode_response_header(noise.clone(), api, *api.versions().end()) {
@@ -99,6 +109,7 @@ fn noise() {
         }
         drop(Batches::collect_all(noise));
     }
+    assert!(split_as_well > 100, "{split_as_well} headers could be read");
 }
 
 #[test]
