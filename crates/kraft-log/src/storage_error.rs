@@ -34,6 +34,9 @@ pub enum StorageError {
 
 /// Turns an `io::Error` into a [`StorageError`] that says what was done to which file.
 pub(crate) fn failed(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StorageError {
-    let path = path.to_owned();
-    move |source| StorageError::Io { doing, path, source }
+    move |source| StorageError::Io {
+        doing,
+        path: path.to_owned(),
+        source,
+    }
 }
