@@ -174,7 +174,7 @@ pub enum DiskOp {
 pub enum AppendPayload {
     /// A proposal: the engine encodes it at the base offset.
     Proposal(PayloadId),
-    /// Batches as the leader sent them; only those that the operation lists are appended.
+    /// Batches as the leader sent them; only those that the operation lists are appended, which are the first ones.
     Fetched(PayloadId),
     /// One control batch with these records, stamped with this time (milliseconds since 1970).
     Control {

@@ -1,6 +1,6 @@
 //! Record batches between bytes and what core and state machine see of them.
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use kraft_core::{BatchInfo, ControlRecord, Epoch};
 use kraft_log::batch_info;
 use kraft_snapshot::control::to_wire;
@@ -33,14 +33,11 @@ pub(super) enum BatchesFault {
     NoneWhole,
 }
 
-/// Batches by their base offsets.
-pub(super) type FetchedBatches = Vec<(i64, Bytes)>;
-
 /// Checks fetched records. What is cut off at the end is left out.
-pub(super) fn checked(records: Bytes) -> Result<(Vec<BatchInfo>, FetchedBatches), BatchesFault> {
+pub(super) fn checked(records: Bytes) -> Result<(Vec<BatchInfo>, Bytes), BatchesFault> {
     let mut infos: Vec<BatchInfo> = Vec::new();
-    let mut bytes = Vec::new();
-    for batch in Batches::new(records) {
+    let mut size = 0;
+    for batch in Batches::new(records.clone()) {
         let batch = batch?;
         let info = batch_info(&batch)?;
         if let Some(expected) = infos.last().map(|before| before.last + 1)
@@ -51,23 +48,23 @@ pub(super) fn checked(records: Bytes) -> Result<(Vec<BatchInfo>, FetchedBatches)
                 found: info.base,
             });
         }
-        bytes.push((info.base, batch.bytes().clone()));
+        size += batch.size();
         infos.push(info);
     }
     if infos.is_empty() {
         return Err(BatchesFault::NoneWhole);
     }
-    Ok((infos, bytes))
+    Ok((infos, records.slice(..size)))
 }
 
-/// One batch of data records.
+/// One batch of data records, in memory of exactly its size: it is kept for those who read at the end of the log.
 pub(super) fn data_batch(
     values: &[Vec<u8>],
     base: i64,
     epoch: Epoch,
     timestamp_ms: i64,
 ) -> Result<Bytes, EncodeError> {
-    let mut builder = BatchBuilder::data(timestamp_ms);
+    let mut builder = BatchBuilder::data_of(timestamp_ms, values.iter().map(Vec::len));
     for value in values {
         builder.push(value)?;
     }
@@ -85,31 +82,16 @@ pub(super) fn own_control_batch(
     control_batch(&records, base, epoch.0, timestamp_ms)
 }
 
-/// The fetched batches that an append names, one behind the other.
-///
-/// # Panics
-/// If the append names a batch that was not fetched.
-pub(super) fn selected(fetched: &[(i64, Bytes)], infos: &[BatchInfo]) -> Bytes {
-    let chosen = |info: &BatchInfo| {
-        let at = fetched.binary_search_by_key(&info.base, |(base, _)| *base);
-        &fetched[at.expect("the core appends batches that it was shown")].1
-    };
-    match infos {
-        [one] => chosen(one).clone(),
-        many => {
-            let size = many.iter().map(|info| info.bytes as usize).sum();
-            let mut joined = BytesMut::with_capacity(size);
-            if mutated!(ReordersBatches) {
-                many.iter()
-                    .rev()
-                    .for_each(|info| joined.extend_from_slice(chosen(info)));
-                return joined.freeze();
-            }
-            many.iter()
-                .for_each(|info| joined.extend_from_slice(chosen(info)));
-            joined.freeze()
-        }
+/// Of the batches of an answer those that an append names, which are the first ones, as they lie there: they are not copied.
+pub(super) fn selected(mut fetched: Bytes, infos: &[BatchInfo]) -> Bytes {
+    let sizes = infos.iter().map(|info| info.bytes as usize);
+    fetched.truncate(sizes.clone().sum());
+    if mutated!(ReordersBatches) {
+        let mut parts: Vec<_> = sizes.map(|size| fetched.split_to(size)).collect();
+        parts.reverse();
+        return parts.concat().into();
     }
+    fetched
 }
 
 /// An upper bound of what a record adds to a batch: its value, and its other fields at their largest.
@@ -198,7 +180,29 @@ mod tests {
         bytes.extend_from_slice(&batch(1)[..30]);
         let (infos, kept) = checked(bytes.into()).expect("one batch is whole");
         assert_eq!(infos.len(), 1);
-        assert_eq!((kept[0].0, kept[0].1.len()), (0, whole));
+        assert_eq!(kept.len(), whole);
+    }
+
+    #[test]
+    fn the_first_batches_of_an_answer_are_appended_where_they_lie() {
+        let answer: Bytes = [batch(0), batch(1), batch(2)].concat().into();
+        let (infos, kept) = checked(answer.clone()).expect("whole batches");
+        for taken in 1..=3 {
+            let appended = selected(kept.clone(), &infos[..taken]);
+            assert_eq!(appended, answer[..answer.len() / 3 * taken]);
+            assert_eq!(appended.as_ptr(), answer.as_ptr());
+        }
+    }
+
+    /// Half of the memory of a batch that is kept would be lost otherwise.
+    #[test]
+    fn a_batch_has_no_memory_to_spare() {
+        for count in [1, 100, 10_000] {
+            let values: Vec<Vec<u8>> = (0..count).map(|number| vec![7; 1 + number % 200]).collect();
+            let bytes = data_batch(&values, 0, Epoch(1), 0).expect("a batch");
+            let size = bytes.len();
+            assert_eq!(Vec::from(bytes).capacity(), size, "{count} records");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The bytes that the core speaks of by number.
 
-use super::batches::{self, FetchedBatches};
+use super::batches;
 use crate::codec::Bodies;
 use bytes::Bytes;
 use kraft_core::{FetchedRecords, PayloadId};
@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 pub(super) enum Payload {
     /// The values of the records of one batch, and what they are stamped with.
     Values { values: Vec<Vec<u8>>, timestamp_ms: i64 },
-    /// Batches of a Fetch answer, each with its base offset.
-    Batches(FetchedBatches),
+    /// The batches of a Fetch answer, one behind the other.
+    Batches(Bytes),
     /// A piece of a snapshot.
     Chunk(Bytes),
 }

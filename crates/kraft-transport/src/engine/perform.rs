@@ -263,7 +263,7 @@ where
                 let Payload::Batches(fetched) = self.payloads.take(id) else {
                     unreachable!("the payload of a Fetch answer holds batches");
                 };
-                batches::selected(&fetched, &infos)
+                batches::selected(fetched, &infos)
             }
             AppendPayload::Control {
                 records,

@@ -43,6 +43,30 @@ impl BatchBuilder {
         Self::new(false, timestamp, Vec::new())
     }
 
+    /// As [`data`](Self::data), with memory for exactly the records without a key whose values are this long.
+    ///
+    /// A builder that grows as it is filled may hold twice the bytes of its batch, and so does whoever keeps the batch.
+    ///
+    /// ```
+    /// use kraft_wire::batch::BatchBuilder;
+    ///
+    /// let values = [&b"first"[..], b"second"];
+    /// let mut builder = BatchBuilder::data_of(1_760_000_000_000, values.map(<[u8]>::len));
+    /// for value in values {
+    ///     builder.push(value)?;
+    /// }
+    /// # Ok::<(), kraft_wire::EncodeError>(())
+    /// ```
+    pub fn data_of(timestamp: i64, lengths: impl IntoIterator<Item = usize>) -> Self {
+        let sizes = (0..i32::MAX)
+            .zip(lengths)
+            .map(|(index, length)| plain::size(index, length));
+        let size = sizes.fold(HEADER_SIZE, usize::saturating_add);
+        // More than that is no batch, which `push` is to say.
+        let size = size.min(i32::MAX as usize);
+        Self::new(false, timestamp, Vec::with_capacity(size))
+    }
+
     /// As [`data`](Self::data), in a buffer that is not needed any more, whatever it holds.
     pub fn data_in(timestamp: i64, buffer: Vec<u8>) -> Self {
         Self::new(false, timestamp, buffer)
