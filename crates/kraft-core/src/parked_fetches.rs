@@ -6,7 +6,7 @@ use crate::{
     ids::{Epoch, ReplicaKey},
     time::Instant,
 };
-use alloc::collections::VecDeque;
+use alloc::{collections::VecDeque, vec::Vec};
 
 /// A Fetch that may be answered later.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -90,6 +90,15 @@ impl ParkedFetches {
     /// Whether observers have waited long enough for a commit.
     pub(crate) fn observers_are_due(&self, now: Instant) -> bool {
         self.observers_due.is_some_and(|due| due <= now)
+    }
+
+    /// Takes out the fetches of observers that wait before `end`. Those of observers stay that have everything.
+    pub(crate) fn take_observers_before(&mut self, end: i64) -> Vec<ParkedFetch> {
+        self.observers_due = None;
+        let fetches = core::mem::take(&mut self.observers.0).into_iter();
+        let (told, waiting): (Vec<_>, _) = fetches.partition(|fetch| fetch.offset < end);
+        self.observers.0 = VecDeque::from(waiting);
+        told
     }
 
     /// Observers have been told of all there is.

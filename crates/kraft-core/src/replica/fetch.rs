@@ -223,12 +223,24 @@ impl Replica {
 
     pub(super) fn expire_fetches(&mut self, turn: &mut Turn<'_>) {
         if self.parked.observers_are_due(turn.mono()) {
-            self.complete_fetches(turn);
+            // Nothing new is committed, so whoever has all there is goes on waiting.
+            for fetch in self.parked.take_observers_before(self.served_end(turn)) {
+                self.complete_fetch(&fetch, turn);
+            }
         }
         while let Some(fetch) = self.parked.take_expired(turn.mono()) {
+            if fetch.offset < self.served_end(turn) {
+                self.complete_fetch(&fetch, turn);
+                continue;
+            }
             let answer = self.fetch_answer(FetchPlan::Empty, &fetch.listener, fetch.log_start);
             self.reply(fetch.reply, answer, turn);
         }
+    }
+
+    /// Where what a leader serves of its log ends.
+    fn served_end(&self, turn: &Turn<'_>) -> i64 {
+        self.unserved(turn).unwrap_or(turn.end.last_offset)
     }
 
     fn read_plan(&self, offset: i64, max_bytes: i32, turn: &Turn<'_>) -> FetchPlan {

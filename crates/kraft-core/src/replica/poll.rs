@@ -114,9 +114,7 @@ impl Replica {
         let Role::Prospective(prospective) = &self.role else {
             return;
         };
-        let gives_way = prospective.gives_way.deadline();
-        let gives_way = gives_way.is_some_and(|deadline| turn.mono() < deadline);
-        if prospective.tally.is_granted() && !gives_way {
+        if prospective.tally.is_granted() && !prospective.waits_for_rivals(turn.mono()) {
             self.become_candidate("pre-votes of a majority", turn);
         } else if prospective.tally.is_rejected() {
             let election = self.election_timer(turn.mono());

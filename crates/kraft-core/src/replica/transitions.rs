@@ -112,6 +112,7 @@ impl Replica {
             endpoints,
             voted: self.voted(),
             tally: self.new_tally(),
+            rivals: BTreeSet::new(),
             gives_way: Timer::NEVER,
             election: self.election_timer(turn.mono()),
         };

@@ -9,7 +9,6 @@ use crate::{
     offsets::LogEnd,
     role::{Role, grants_vote},
     text::Text,
-    timer::Timer,
 };
 
 /// A request for a vote or pre-vote.
@@ -118,13 +117,12 @@ impl Replica {
         if rival == local || !self.voters().is_voter(&ballot.nominee) {
             return;
         }
-        let wait = self.config.election_timeout / 2;
         let Role::Prospective(prospective) = &mut self.role else {
             return;
         };
         let goes_first = (ballot.log_end, local) > (turn.end, rival);
-        if goes_first && prospective.gives_way == Timer::NEVER {
-            prospective.gives_way = Timer::at(turn.mono().after(wait));
+        if goes_first {
+            prospective.give_way(rival, self.config.election_timeout, turn.mono());
         }
         if ballot.log_end <= turn.end {
             prospective.tally.forget_refusal(rival);

@@ -117,7 +117,7 @@ pub const OWN_THEMES: &[Theme] = &[
         11,
     ),
     Theme::new("REFUSAL", "What a peer says is not believed", 9),
-    Theme::new("RIVAL", "Voters that ask for pre-votes at the same time", 9),
+    Theme::new("RIVAL", "Voters that ask for pre-votes at the same time", 11),
     Theme::new(
         "READ",
         "Reads behind a barrier, which the reference does not have",
@@ -129,6 +129,11 @@ pub const OWN_THEMES: &[Theme] = &[
         2,
     ),
     Theme::new("REMOVAL", "Who has the removal of a voter first", 3),
+    Theme::new(
+        "WAITING",
+        "Observers that wait for the commit of what is appended",
+        4,
+    ),
 ];
 
 /// The scenario files of a source tree by id, in order: everything under `crates/*/scenarios`.
