@@ -263,6 +263,11 @@ impl LogView for LogIndex {
     }
 
     fn batch_end_at_or_before(&self, offset: i64) -> i64 {
+        // A leader asks with each commit, for one of the newest.
+        let mut newest = self.batch_ends.iter().rev().take(NEWEST);
+        if let Some(end) = newest.find(|end| **end <= offset) {
+            return *end;
+        }
         let ends = self.batch_ends.partition_point(|end| *end <= offset);
         ends.checked_sub(1).map_or(self.start, |at| self.batch_ends[at])
     }
@@ -271,6 +276,9 @@ impl LogView for LogIndex {
         self.unfinished.front().map(|oldest| oldest.submitted)
     }
 }
+
+/// So many ends of batches are looked at one by one.
+const NEWEST: usize = 8;
 
 /// Snapshots by id, in Kafka's order: epoch before offset.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

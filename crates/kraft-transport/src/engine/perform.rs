@@ -7,8 +7,8 @@ use crate::{
     storage::Storage,
 };
 use kraft_core::{
-    Action, Answer, AppendPayload, BatchInfo, DiskOp, Event, NodeId, PayloadId, ReplyId, RequestFault,
-    StateMachine, Ticket, Time,
+    Action, Answer, AppendPayload, BatchInfo, DiskOp, Event, LogView, NodeId, PayloadId, ReplyId,
+    RequestFault, StateMachine, Ticket, Time,
 };
 use kraft_log::StorageOp;
 use tracing::{error, info, warn};
@@ -69,7 +69,10 @@ where
             Action::Commit { high_watermark } => {
                 self.observations.commit(high_watermark, now.mono);
                 self.index.commit(high_watermark);
-                self.applied.commit(high_watermark);
+                self.applied.heard(high_watermark);
+                // Who fetches in the middle of a batch has a high watermark there, and batches are applied whole.
+                let whole = self.index.batch_end_at_or_before(high_watermark);
+                self.applied.commit(whole);
             }
             Action::Transition {
                 role,

@@ -9,6 +9,7 @@ mod harness;
 mod listener;
 mod log_lines;
 mod metrics;
+mod offsets;
 mod reads;
 mod reports;
 mod snapshots;
