@@ -147,12 +147,19 @@ impl Quorum {
 
     /// The Fetches that are under way arrive.
     fn fetch_all(&mut self, step: Step, watch: &mut impl Watch) {
-        for place in 0..self.followers.len() {
-            let out = &mut self.followers[place].out;
-            if let Some(Action::Send { request, body, .. }) = out.last() {
+        let Self {
+            leader,
+            followers,
+            now,
+            ..
+        } = self;
+        for (place, follower) in followers.iter_mut().enumerate() {
+            if let Some(Action::Send { request, body, .. }) = follower.out.last() {
                 let fetch = fetch_event(reply_to(place, *request), body);
-                out.clear();
-                self.step_leader(step, fetch, watch);
+                watch.before();
+                leader.step(fetch, *now);
+                watch.after(step);
+                follower.out.clear();
             }
         }
     }

@@ -1,9 +1,8 @@
 //! From events to what they are about.
 
 use super::{
-    Replica, begin_end::Announcement, fetch::FetchRequest, fetch_response::FetchResponse,
-    fetch_snapshot::SnapshotRequest, propose::Offer, snapshot_response::Chunk, turn::Turn, vote::Ballot,
-    wake::Wake,
+    Replica, begin_end::Announcement, fetch_snapshot::SnapshotRequest, propose::Offer,
+    snapshot_response::Chunk, turn::Turn, vote::Ballot, wake::Wake,
 };
 use crate::{
     error_code::ErrorCode,
@@ -13,54 +12,13 @@ use crate::{
 };
 
 impl Replica {
-    /// Brings an event to the file that knows what to make of it. What comes with every record is near at hand, a part of
-    /// the step itself, and looked at where it lies, so that it is not copied on its way.
+    /// Brings an event to the file that knows what to make of it. This is a part of whoever takes the step, who mostly knows
+    /// which event it is. What comes with every record is looked at where it lies, so that it is not copied on its way.
     #[inline(always)]
     pub(super) fn handle(&mut self, mut event: Event, turn: &mut Turn<'_>) {
         match event {
-            Event::ReceiveFetch {
-                ref context,
-                from,
-                cluster,
-                fetch_epoch,
-                fetch_offset,
-                last_fetched_epoch,
-                high_watermark,
-                max_wait_ms,
-                max_bytes,
-            } => {
-                let fetch = FetchRequest {
-                    from,
-                    epoch: fetch_epoch,
-                    offset: fetch_offset,
-                    last_epoch: last_fetched_epoch,
-                    high_watermark,
-                    max_wait_ms,
-                    max_bytes,
-                };
-                self.handle_fetch(context, cluster, &fetch, turn);
-            }
-            Event::ReceiveFetchResponse {
-                ref mut answer,
-                from: _,
-                leader_id,
-                leader_epoch,
-                high_watermark,
-                diverging,
-                snapshot,
-                ref mut records,
-            } => {
-                if answer.leader.is_none() {
-                    answer.leader = leader_id.known();
-                }
-                let response = FetchResponse {
-                    high_watermark,
-                    diverging,
-                    snapshot,
-                    records,
-                };
-                self.handle_fetch_response(answer, leader_epoch, response, turn);
-            }
+            Event::ReceiveFetch { .. } => self.handle_fetch(&event, turn),
+            Event::ReceiveFetchResponse { .. } => self.handle_fetch_response(&mut event, turn),
             Event::Propose {
                 reply,
                 epoch,

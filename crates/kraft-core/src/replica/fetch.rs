@@ -4,7 +4,7 @@ use super::{Replica, turn::Turn};
 use crate::{
     answer::{Answer, FetchPlan, PartitionAnswer},
     error_code::ErrorCode,
-    event::{ClusterMatch, Listener, PartitionMatch, RequestContext},
+    event::{ClusterMatch, Event, Listener, PartitionMatch},
     fetch_validation::{FetchPosition, validate_fetch},
     ids::{Epoch, ReplicaKey},
     offsets::LogEnd,
@@ -34,15 +34,32 @@ impl FetchRequest {
 }
 
 impl Replica {
-    #[inline(always)]
-    pub(super) fn handle_fetch(
-        &mut self,
-        context: &RequestContext,
-        cluster: ClusterMatch,
-        fetch: &FetchRequest,
-        turn: &mut Turn<'_>,
-    ) {
-        if cluster != ClusterMatch::Ours {
+    /// The event is looked at where it lies: Fetches come with every record.
+    pub(super) fn handle_fetch(&mut self, event: &Event, turn: &mut Turn<'_>) {
+        let Event::ReceiveFetch {
+            context,
+            from,
+            cluster,
+            fetch_epoch,
+            fetch_offset,
+            last_fetched_epoch,
+            high_watermark,
+            max_wait_ms,
+            max_bytes,
+        } = event
+        else {
+            unreachable!("only a Fetch comes here");
+        };
+        let fetch = &FetchRequest {
+            from: *from,
+            epoch: *fetch_epoch,
+            offset: *fetch_offset,
+            last_epoch: *last_fetched_epoch,
+            high_watermark: *high_watermark,
+            max_wait_ms: *max_wait_ms,
+            max_bytes: *max_bytes,
+        };
+        if *cluster != ClusterMatch::Ours {
             let answer = Answer::TopLevel(ErrorCode::InconsistentClusterId);
             return self.reply(context.reply, answer, turn);
         }

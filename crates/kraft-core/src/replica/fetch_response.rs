@@ -5,7 +5,7 @@ use crate::{
     action::{Action, AppendPayload, DiskOp},
     control::{BatchInfo, Batches, ControlRecord},
     error_code::ErrorCode,
-    event::{AnswerContext, FetchedRecords},
+    event::{Event, FetchedRecords},
     handles::PayloadId,
     ids::Epoch,
     offsets::{LogEnd, LogOffsetMetadata, SnapshotId},
@@ -13,30 +13,27 @@ use crate::{
 };
 use alloc::format;
 
-/// What a Fetch answer carries beside its header.
-pub(super) struct FetchResponse<'a> {
-    pub(super) high_watermark: i64,
-    pub(super) diverging: Option<LogOffsetMetadata>,
-    pub(super) snapshot: Option<SnapshotId>,
-    pub(super) records: &'a mut FetchedRecords,
-}
-
 impl Replica {
-    #[inline(always)]
-    pub(super) fn handle_fetch_response(
-        &mut self,
-        answer: &AnswerContext,
-        epoch: Epoch,
-        response: FetchResponse<'_>,
-        turn: &mut Turn<'_>,
-    ) {
-        let FetchResponse {
+    /// The event is looked at where it lies: such answers come with every record.
+    pub(super) fn handle_fetch_response(&mut self, event: &mut Event, turn: &mut Turn<'_>) {
+        let Event::ReceiveFetchResponse {
+            answer,
+            from: _,
+            leader_id,
+            leader_epoch,
             high_watermark,
             diverging,
             snapshot,
             records,
-        } = response;
-        if self.screen(answer, epoch, turn).is_none() {
+        } = event
+        else {
+            unreachable!("only the answer to a Fetch comes here");
+        };
+        let (high_watermark, diverging, snapshot) = (*high_watermark, *diverging, *snapshot);
+        if answer.leader.is_none() {
+            answer.leader = leader_id.known();
+        }
+        if self.screen(answer, *leader_epoch, turn).is_none() {
             self.wake = Wake::NOW;
             return discard(records, turn);
         }

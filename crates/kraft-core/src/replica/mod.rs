@@ -122,21 +122,17 @@ impl Replica {
     /// The only entrance: one event in, actions out.
     ///
     /// `log` shows everything that earlier steps have ordered. Time never goes back.
-    #[inline]
+    // Whoever calls it knows which event it is, and then nothing is left of it here but the call of that event's handler.
+    #[inline(always)]
     pub fn step(&mut self, event: Event, log: &impl LogView, now: Time, out: &mut Vec<Action>) {
-        self.take(event, &mut Turn::new(log, now, out));
-    }
-
-    /// The step itself, in which it does not matter any more which log it is.
-    fn take(&mut self, event: Event, turn: &mut Turn<'_>) {
+        let turn = &mut Turn::new(log, now, out);
         if self.ended {
             return Self::refuse_after_end(event, turn);
         }
         self.handle(event, turn);
         let waits_for_disk = turn.unfinished.is_some() && matches!(self.role, Role::Leader(_));
         if waits_for_disk || !self.wake.is_ahead(turn.mono()) {
-            self.poll(turn);
-            self.wake = self.next_wake();
+            self.look_after_itself(turn);
         }
         if cfg!(debug_assertions) {
             self.check(turn.end);

@@ -44,6 +44,13 @@ impl Replica {
         );
     }
 
+    /// Lets the role act, and finds out when it has to be asked again.
+    #[inline(never)]
+    pub(super) fn look_after_itself(&mut self, turn: &mut Turn<'_>) {
+        self.poll(turn);
+        self.wake = self.next_wake();
+    }
+
     /// Lets the role act until it has nothing left to do.
     pub(super) fn poll(&mut self, turn: &mut Turn<'_>) {
         if self.ended {
