@@ -14,8 +14,8 @@ use crate::{
 use core::time::Duration;
 
 /// What a fetcher asks for.
-pub(super) struct FetchRequest {
-    pub(super) from: ReplicaKey,
+pub(super) struct FetchRequest<'a> {
+    pub(super) from: &'a ReplicaKey,
     pub(super) epoch: Epoch,
     pub(super) offset: i64,
     pub(super) last_epoch: Epoch,
@@ -24,7 +24,7 @@ pub(super) struct FetchRequest {
     pub(super) max_bytes: i32,
 }
 
-impl FetchRequest {
+impl FetchRequest<'_> {
     fn is_valid(&self) -> bool {
         self.max_wait_ms >= 0
             && self.offset >= 0
@@ -51,7 +51,7 @@ impl Replica {
             unreachable!("only a Fetch comes here");
         };
         let fetch = &FetchRequest {
-            from: *from,
+            from,
             epoch: *fetch_epoch,
             offset: *fetch_offset,
             last_epoch: *last_fetched_epoch,
@@ -85,18 +85,18 @@ impl Replica {
         let parked = ParkedFetch {
             reply: context.reply,
             listener: context.listener.clone(),
-            from: fetch.from,
+            from: *fetch.from,
             epoch: fetch.epoch,
             offset: fetch.offset,
             max_bytes: fetch.max_bytes,
             until,
             log_start: turn.log_start,
         };
-        self.parked.park(parked, self.is_voter_here(&fetch.from));
+        self.parked.park(parked, self.is_voter_here(fetch.from));
     }
 
     #[inline(always)]
-    fn plan_fetch(&mut self, fetch: &FetchRequest, turn: &mut Turn<'_>) -> Result<FetchPlan, ErrorCode> {
+    fn plan_fetch(&mut self, fetch: &FetchRequest<'_>, turn: &mut Turn<'_>) -> Result<FetchPlan, ErrorCode> {
         if !fetch.is_valid() {
             return Err(ErrorCode::InvalidRequest);
         }
@@ -119,7 +119,7 @@ impl Replica {
     /// As [`validate_fetch`], which says the same of a log that goes on in the leader's own epoch: this leader has written
     /// in it, so it ends with the log.
     #[inline(always)]
-    fn place_fetch(&self, fetch: &FetchRequest, turn: &Turn<'_>) -> FetchPosition {
+    fn place_fetch(&self, fetch: &FetchRequest<'_>, turn: &Turn<'_>) -> FetchPosition {
         let LogEnd {
             last_epoch,
             last_offset,
@@ -154,7 +154,7 @@ impl Replica {
 
     /// A replica has everything before `offset`, and is alive.
     #[inline(always)]
-    fn note_fetch(&mut self, from: ReplicaKey, offset: i64, turn: &mut Turn<'_>) {
+    fn note_fetch(&mut self, from: &ReplicaKey, offset: i64, turn: &mut Turn<'_>) {
         let Role::Leader(leader) = &mut self.role else {
             return;
         };
@@ -220,7 +220,7 @@ impl Replica {
     fn complete_fetch(&mut self, fetch: &ParkedFetch, turn: &mut Turn<'_>) {
         let answer = match self.check_leader_epoch(fetch.epoch) {
             Ok(()) => {
-                self.note_fetch(fetch.from, fetch.offset, turn);
+                self.note_fetch(&fetch.from, fetch.offset, turn);
                 let plan = self.read_plan(fetch.offset, fetch.max_bytes, turn);
                 self.fetch_answer(plan, &fetch.listener, turn.log_start)
             }

@@ -129,8 +129,8 @@ impl Leader {
 
     /// `key` has fetched from `offset` on. Returns whether it is a voter, which so has shown that it is there.
     #[inline(always)]
-    pub(crate) fn fetched(&mut self, key: ReplicaKey, offset: i64, leader_end: i64, now: Time) -> bool {
-        if let Some(place) = self.place(&key) {
+    pub(crate) fn fetched(&mut self, key: &ReplicaKey, offset: i64, leader_end: i64, now: Time) -> bool {
+        if let Some(place) = self.place(key) {
             self.voters[place].1.fetched(offset, leader_end, now);
             let needed = self.followers_needed();
             self.check_quorum.credit(Some(key.id), needed, now.mono);
@@ -141,8 +141,8 @@ impl Leader {
     }
 
     #[inline(never)]
-    fn observed(&mut self, key: ReplicaKey, offset: i64, leader_end: i64, now: Time) {
-        if let Some(progress) = self.observers.get_mut(&key) {
+    fn observed(&mut self, key: &ReplicaKey, offset: i64, leader_end: i64, now: Time) {
+        if let Some(progress) = self.observers.get_mut(key) {
             progress.fetched(offset, leader_end, now);
             return;
         }
@@ -151,7 +151,7 @@ impl Leader {
         }
         let mut progress = Progress::default();
         progress.fetched(offset, leader_end, now);
-        self.observers.insert(key, progress);
+        self.observers.insert(*key, progress);
     }
 
     /// Makes room for many at once, because it looks at all. A leader that is no voter any more never fetches, and stays.
@@ -290,9 +290,9 @@ mod tests {
     fn a_leader_that_is_no_voter_needs_a_whole_majority() {
         let ids = [1, 2, 3].map(NodeId);
         let mut leader = leader(&voters(&ids.map(ReplicaKey::without_directory)));
-        leader.fetched(ReplicaKey::without_directory(NodeId(1)), 10, 10, at(1));
+        leader.fetched(&ReplicaKey::without_directory(NodeId(1)), 10, 10, at(1));
         assert_eq!(leader.check_quorum.deadline(), at(3000).mono);
-        leader.fetched(ReplicaKey::without_directory(NodeId(2)), 9, 10, at(1));
+        leader.fetched(&ReplicaKey::without_directory(NodeId(2)), 9, 10, at(1));
         assert_eq!(leader.check_quorum.deadline(), at(3001).mono);
         assert_eq!(leader.majority_end(10), Some(9));
     }
@@ -302,11 +302,11 @@ mod tests {
         let ids = [0, 1, 2].map(NodeId);
         let mut leader = leader(&voters(&ids.map(ReplicaKey::without_directory)));
         let key = |id: i32| ReplicaKey::new(NodeId(id), Uuid::from_u128(100 + u128::from(id.unsigned_abs())));
-        assert!(leader.fetched(key(1), 10, 10, at(1)));
+        assert!(leader.fetched(&key(1), 10, 10, at(1)));
         assert_eq!(leader.majority_end(10), Some(10));
         leader.adopt_voters(&voters(&[key(0), key(1), key(2)]), at(1).mono);
         assert_eq!(leader.majority_end(15), Some(10));
-        assert!(leader.fetched(key(2), 13, 15, at(2)));
+        assert!(leader.fetched(&key(2), 13, 15, at(2)));
         assert_eq!(leader.majority_end(15), Some(13));
     }
 
@@ -316,7 +316,7 @@ mod tests {
         let mut leader = leader(&voters(&[local, other]));
         leader.adopt_voters(&voters(&[other]), at(1).mono);
         for id in 2..10_000 {
-            leader.fetched(ReplicaKey::without_directory(NodeId(id)), 0, 1, at(2));
+            leader.fetched(&ReplicaKey::without_directory(NodeId(id)), 0, 1, at(2));
         }
         assert!(leader.observers().count() <= Leader::OBSERVERS_MAX);
         assert!(leader.observers().any(|(key, _)| key == local));
@@ -328,10 +328,10 @@ mod tests {
         let hour = 3_600_000;
         let mut leader = leader(&voters(&[ReplicaKey::without_directory(NodeId(0))]));
         assert!(!leader.is_caught_up(&observer, at(1).mono), "nobody knows it");
-        leader.fetched(observer, 5, 10, at(1));
+        leader.fetched(&observer, 5, 10, at(1));
         assert!(!leader.is_caught_up(&observer, at(1).mono), "it is behind");
-        leader.fetched(observer, 10, 10, at(2));
-        leader.fetched(observer, 10, 20, at(3));
+        leader.fetched(&observer, 10, 10, at(2));
+        leader.fetched(&observer, 10, 20, at(3));
         assert!(leader.is_caught_up(&observer, at(hour + 2).mono));
         assert!(
             !leader.is_caught_up(&observer, at(hour + 3).mono),
