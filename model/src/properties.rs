@@ -128,9 +128,9 @@ fn voters_of_log(world: &World) -> bool {
     })
 }
 
-/// Whoever another one takes the vote has the record of it only if the disk of somebody who still votes has it: else a crash
-/// could leave it with a log that is longer than theirs, and they may need its vote. That is so until another leader comes,
-/// who may be one that did without, and not where the leader has removed itself.
+/// Whoever another one takes the vote has the record of it only if the disks of a majority of those have it who still vote:
+/// else a crash, or the loss of the leader, could leave it with a log that is longer than theirs, and they may need its vote.
+/// That is so until another leader comes, who may be one that did without, and not where the leader has removed itself.
 fn removals_are_kept(world: &World) -> bool {
     world.nodes.iter().enumerate().all(|(place, node)| {
         let mut newest_first = node.log.batches.iter().rev();
@@ -144,13 +144,12 @@ fn removals_are_kept(world: &World) -> bool {
         };
         let still_votes = voters.is_voter(&key(place));
         let leader_is_gone = !voters.is_voter(&key(leader));
-        let mut others = world.nodes.iter().enumerate();
-        still_votes
-            || leader_is_gone
-            || others.any(|(other, node)| {
-                let kept = node.durable.batch_at(batch.base);
-                voters.is_voter(&key(other)) && kept.is_some_and(|kept| kept.epoch == batch.epoch)
-            })
+        let others = world.nodes.iter().enumerate();
+        let keepers = others.filter(|(other, node)| {
+            let kept = node.durable.batch_at(batch.base);
+            voters.is_voter(&key(*other)) && kept.is_some_and(|kept| kept.epoch == batch.epoch)
+        });
+        still_votes || leader_is_gone || keepers.count() > voters.len() / 2
     })
 }
 

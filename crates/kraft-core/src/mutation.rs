@@ -77,6 +77,7 @@ mutations! {
     SecondChange: "a second voter change begins while one is open",
     ChangeBeforeCommit: "a new leader changes voters before it has committed",
     ServesUnflushedRemoval: "a leader serves a removal that its own disk does not have",
+    ServesOpenRemoval: "who is removed is served its removal before that is committed",
     RemovedLeaderCounts: "a leader that is removed counts itself",
     SnapshotUnverified: "a snapshot is installed before it is verified",
 }

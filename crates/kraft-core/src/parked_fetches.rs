@@ -92,13 +92,25 @@ impl ParkedFetches {
         self.observers_due.is_some_and(|due| due <= now)
     }
 
+    /// Takes out the fetches of voters that wait before `end`.
+    pub(crate) fn take_voters_before(&mut self, end: i64) -> Vec<ParkedFetch> {
+        self.voters.take_before(end)
+    }
+
     /// Takes out the fetches of observers that wait before `end`. Those of observers stay that have everything.
     pub(crate) fn take_observers_before(&mut self, end: i64) -> Vec<ParkedFetch> {
         self.observers_due = None;
-        let fetches = core::mem::take(&mut self.observers.0).into_iter();
-        let (told, waiting): (Vec<_>, _) = fetches.partition(|fetch| fetch.offset < end);
-        self.observers.0 = VecDeque::from(waiting);
-        told
+        self.observers.take_before(end)
+    }
+
+    /// Somebody has become a voter, or is none any more.
+    pub(crate) fn regroup(&mut self, is_voter: impl Fn(&ReplicaKey) -> bool) {
+        let voters = core::mem::take(&mut self.voters.0);
+        let observers = core::mem::take(&mut self.observers.0);
+        for fetch in voters.into_iter().chain(observers) {
+            let of_voter = is_voter(&fetch.from);
+            self.park(fetch, of_voter);
+        }
     }
 
     /// Observers have been told of all there is.
@@ -131,6 +143,13 @@ impl Queue {
             return None;
         }
         self.0.pop_front()
+    }
+
+    fn take_before(&mut self, end: i64) -> Vec<ParkedFetch> {
+        let fetches = core::mem::take(&mut self.0).into_iter();
+        let (taken, waiting): (Vec<_>, Vec<_>) = fetches.partition(|fetch| fetch.offset < end);
+        self.0 = waiting.into();
+        taken
     }
 
     fn next_end(&self) -> Option<Instant> {
@@ -196,5 +215,23 @@ mod tests {
         parked.park(fetch(3, 60), true);
         let order = core::iter::from_fn(|| parked.take_first()).map(|fetch| fetch.reply.0);
         assert_eq!(order.collect::<alloc::vec::Vec<_>>(), [3, 1]);
+    }
+
+    #[test]
+    fn who_becomes_a_voter_waits_among_voters_and_who_waits_at_the_end_goes_on_waiting() {
+        let mut parked = ParkedFetches::default();
+        let of = |id: i32, until| ParkedFetch {
+            from: ReplicaKey::without_directory(NodeId(id)),
+            offset: i64::from(id),
+            ..fetch(u64::from(id.unsigned_abs()), until)
+        };
+        for (id, of_voter) in [(1, true), (2, false), (3, true), (4, false)] {
+            parked.park(of(id, 100), of_voter);
+        }
+        parked.regroup(|from| from.id.0 <= 2);
+        let ids = |fetches: Vec<ParkedFetch>| fetches.iter().map(|fetch| fetch.from.id.0).collect::<Vec<_>>();
+        assert_eq!(ids(parked.take_voters_before(2)), [1]);
+        assert_eq!(ids(parked.take_observers_before(4)), [3]);
+        assert_eq!(ids(core::iter::from_fn(|| parked.take_first()).collect()), [2, 4]);
     }
 }

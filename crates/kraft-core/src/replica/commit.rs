@@ -32,6 +32,9 @@ impl Replica {
             return;
         }
         self.raise_high_watermark(candidate, turn);
+        if let Role::Leader(leader) = &mut self.role {
+            leader.open_removal.take_if(|base| *base < candidate);
+        }
         let outcome = ProposalOutcome::KnownLost;
         while let Some(reply) = self.proposals.take_lost(self.epoch) {
             turn.emit(Action::Outcome { reply, outcome });

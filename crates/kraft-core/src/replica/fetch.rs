@@ -108,7 +108,7 @@ impl Replica {
                     return Err(ErrorCode::UnknownServerError);
                 }
                 self.note_fetch(fetch.from, fetch.offset, turn);
-                Ok(self.read_plan(fetch.offset, fetch.max_bytes, turn))
+                Ok(self.read_plan(fetch.from, fetch.offset, fetch.max_bytes, turn))
             }
             FetchPosition::Diverging(at) => Ok(FetchPlan::Diverging(at)),
             FetchPosition::Snapshot(snapshot) => Ok(FetchPlan::Snapshot(snapshot)),
@@ -196,7 +196,7 @@ impl Replica {
     /// with one answer in place of two, and not before the voters. Only where the commit takes its time do they get the
     /// records without it.
     pub(super) fn log_has_grown(&mut self, turn: &mut Turn<'_>) {
-        if self.unserved(turn).is_some() {
+        if self.unserved(Fetcher::Voter, turn).is_some() {
             return;
         }
         let due = turn.mono().after(OBSERVER_PATIENCE);
@@ -221,7 +221,7 @@ impl Replica {
         let answer = match self.check_leader_epoch(fetch.epoch) {
             Ok(()) => {
                 self.note_fetch(&fetch.from, fetch.offset, turn);
-                let plan = self.read_plan(fetch.offset, fetch.max_bytes, turn);
+                let plan = self.read_plan(&fetch.from, fetch.offset, fetch.max_bytes, turn);
                 self.fetch_answer(plan, &fetch.listener, turn.log_start)
             }
             Err(error) => self.fetch_error(error, &fetch.listener, turn),
@@ -241,12 +241,10 @@ impl Replica {
     pub(super) fn expire_fetches(&mut self, turn: &mut Turn<'_>) {
         if self.parked.observers_are_due(turn.mono()) {
             // Nothing new is committed, so whoever has all there is goes on waiting.
-            for fetch in self.parked.take_observers_before(self.served_end(turn)) {
-                self.complete_fetch(&fetch, turn);
-            }
+            self.serve_observers(turn);
         }
         while let Some(fetch) = self.parked.take_expired(turn.mono()) {
-            if fetch.offset < self.served_end(turn) {
+            if fetch.offset < self.served_end(self.fetcher(&fetch.from), turn) {
                 self.complete_fetch(&fetch, turn);
                 continue;
             }
@@ -255,13 +253,8 @@ impl Replica {
         }
     }
 
-    /// Where what a leader serves of its log ends.
-    fn served_end(&self, turn: &Turn<'_>) -> i64 {
-        self.unserved(turn).unwrap_or(turn.end.last_offset)
-    }
-
-    fn read_plan(&self, offset: i64, max_bytes: i32, turn: &Turn<'_>) -> FetchPlan {
-        let up_to = self.unserved(turn);
+    fn read_plan(&self, from: &ReplicaKey, offset: i64, max_bytes: i32, turn: &Turn<'_>) -> FetchPlan {
+        let up_to = self.unserved(self.fetcher(from), turn);
         if offset < up_to.unwrap_or(turn.end.last_offset) {
             FetchPlan::Read {
                 from: offset,
@@ -273,33 +266,78 @@ impl Replica {
         }
     }
 
-    /// Where a leader's log goes on with what it may not serve yet.
-    pub(super) fn unserved(&self, turn: &Turn<'_>) -> Option<i64> {
+    /// As what a leader serves a replica. It matters while there is something that is not served to all.
+    #[inline(always)]
+    fn fetcher(&self, from: &ReplicaKey) -> Fetcher {
+        match &self.role {
+            Role::Leader(leader) if leader.open_removal.is_some() && !leader.is_voter(from) => {
+                Fetcher::Observer
+            }
+            _ => Fetcher::Voter,
+        }
+    }
+
+    /// Where a leader's log goes on with what it does not serve yet, as it takes a vote: voters get that once the leader's disk
+    /// has it, everybody else, those who lose their vote included, once it is committed.
+    fn unserved(&self, to: Fetcher, turn: &Turn<'_>) -> Option<i64> {
         let Role::Leader(leader) = &self.role else {
             return None;
         };
+        let base = leader.open_removal?;
         if mutated!(ServesUnflushedRemoval) {
             return None;
         }
-        leader.unserved_removal.filter(|base| turn.flushed_end() <= *base)
+        let is_served = match to {
+            Fetcher::Observer if !mutated!(ServesOpenRemoval) => {
+                self.high_watermark.is_some_and(|committed| base < committed)
+            }
+            Fetcher::Voter | Fetcher::Observer => base < turn.flushed_end(),
+        };
+        (!is_served).then_some(base)
     }
 
-    /// The log has grown, and others may have it unless it is what they may not have yet, or behind that.
+    /// Where what a leader serves of its log ends.
+    fn served_end(&self, to: Fetcher, turn: &Turn<'_>) -> i64 {
+        self.unserved(to, turn).unwrap_or(turn.end.last_offset)
+    }
+
+    /// The log has grown: whoever waits for more of it than was served before gets it.
     pub(super) fn serve_appended(&mut self, turn: &mut Turn<'_>) {
-        if self.unserved(turn).is_none() {
-            self.complete_fetches(turn);
+        self.serve_voters(turn);
+        self.serve_observers(turn);
+    }
+
+    /// The leader's disk has more than before: voters may have what was kept from them until then.
+    pub(super) fn serve_removal(&mut self, turn: &mut Turn<'_>) {
+        if matches!(&self.role, Role::Leader(leader) if leader.open_removal.is_some()) {
+            self.serve_voters(turn);
         }
     }
 
-    /// The leader's disk has more than before: others may have what was kept from them until then.
-    pub(super) fn serve_removal(&mut self, turn: &mut Turn<'_>) {
-        let durable = turn.flushed_end();
-        if let Role::Leader(leader) = &mut self.role
-            && leader.unserved_removal.take_if(|base| *base < durable).is_some()
+    fn serve_voters(&mut self, turn: &mut Turn<'_>) {
+        for fetch in self
+            .parked
+            .take_voters_before(self.served_end(Fetcher::Voter, turn))
         {
-            self.complete_fetches(turn);
+            self.complete_fetch(&fetch, turn);
         }
     }
+
+    fn serve_observers(&mut self, turn: &mut Turn<'_>) {
+        let end = self.served_end(Fetcher::Observer, turn);
+        for fetch in self.parked.take_observers_before(end) {
+            self.complete_fetch(&fetch, turn);
+        }
+    }
+}
+
+/// Who fetches, as far as it makes a difference to what he is served.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fetcher {
+    /// A voter by the leader's log.
+    Voter,
+    /// Everybody else.
+    Observer,
 }
 
 /// How long observers wait for the commit of what was appended.

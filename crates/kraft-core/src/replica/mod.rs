@@ -104,6 +104,8 @@ pub struct Replica {
     tickets: Tickets,
     /// The log was cut by this operation; nothing is fetched before it is durable.
     truncation: Ticket,
+    /// What an observer had ordered when it sent its last Fetch: the next one waits for that.
+    observed: Ticket,
     /// The snapshot that the log is being replaced by.
     installing: Option<Installing>,
     /// Set while a voter that has lost its log takes no part in elections.

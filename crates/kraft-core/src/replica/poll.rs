@@ -121,7 +121,7 @@ impl Replica {
         let Role::Prospective(prospective) = &self.role else {
             return;
         };
-        if prospective.tally.is_granted() && !prospective.waits_for_rivals(turn.mono()) {
+        if prospective.tally.is_granted() && !prospective.waits_for_rival(turn.mono()) {
             self.become_candidate("pre-votes of a majority", turn);
         } else if prospective.tally.is_rejected() {
             let election = self.election_timer(turn.mono());

@@ -174,14 +174,19 @@ impl Replica {
         true
     }
 
-    /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything.
+    /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything. On that of
+    /// others nobody counts: it waits for what the answer before the last one has brought, so that not all of a fast leader's
+    /// log gathers before a slow disk.
     #[inline(always)]
     fn send_fetch(&mut self, to: ReplicaKey, endpoint: Endpoint, turn: &mut Turn<'_>) {
         let may_vote = self.config.can_become_voter || self.is_voter();
-        let after = if may_vote && !mutated!(FetchNotFlushed) {
+        let after = if mutated!(FetchNotFlushed) {
+            self.tickets.election()
+        } else if may_vote {
             self.tickets.newest()
         } else {
-            self.tickets.election()
+            let before = core::mem::replace(&mut self.observed, self.tickets.newest());
+            self.tickets.election().max(before)
         };
         let body = PeerRequest::Fetch {
             cluster_id: self.cluster_id(),

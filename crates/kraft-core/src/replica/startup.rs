@@ -69,6 +69,7 @@ impl Replica {
             proposals: Proposals::default(),
             tickets: Tickets::default(),
             truncation: Ticket::NONE,
+            observed: Ticket::NONE,
             installing: None,
             abstention,
             shutdown: Timer::NEVER,

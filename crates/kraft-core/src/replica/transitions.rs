@@ -112,7 +112,6 @@ impl Replica {
             endpoints,
             voted: self.voted(),
             tally: self.new_tally(),
-            rivals: BTreeSet::new(),
             gives_way: Timer::NEVER,
             election: self.election_timer(turn.mono()),
         };
@@ -263,18 +262,19 @@ impl Replica {
 
     /// A leader goes by the voters that its batch at `base` names.
     ///
-    /// One that takes the vote of another replica is served once the leader's own disk has it. Otherwise a power cut could
-    /// leave it with nobody but that replica: whoever still votes then lacks it, and may need that replica's vote.
+    /// One that takes the vote of another replica is served to voters once the leader's own disk has it, and to everybody else,
+    /// that replica included, once it is committed. Otherwise nobody but that replica may be left with it: whoever still votes
+    /// then lacks it, and may need that replica's vote.
     fn adopt_voters(&mut self, before: &VoterSet, base: i64, turn: &Turn<'_>) {
         let voters = self.control.voters();
         let local = self.config.local.id;
         let takes_vote = |voter: &VoterNode| voter.key.id != local && !voters.is_voter(&voter.key);
-        let unserved = self
-            .unserved(turn)
-            .or_else(|| before.iter().any(takes_vote).then_some(base));
         if let Role::Leader(leader) = &mut self.role {
-            leader.unserved_removal = unserved;
+            if before.iter().any(takes_vote) {
+                leader.open_removal.get_or_insert(base);
+            }
             leader.adopt_voters(voters, turn.mono());
+            self.parked.regroup(|from| leader.is_voter(from));
         }
     }
 

@@ -9,7 +9,9 @@ use crate::{
     offsets::LogEnd,
     role::{Role, grants_vote},
     text::Text,
+    timer::Timer,
 };
+use core::time::Duration;
 
 /// A request for a vote or pre-vote.
 pub(super) struct Ballot {
@@ -108,7 +110,7 @@ impl Replica {
     ///
     /// Each would grant the other's, both would raise the epoch, and neither would get the other's vote. So one goes first,
     /// whoever has the longer log or else the smaller id, and the other one waits: long enough for a vote to be stored and
-    /// to get here, and so much less than an election timeout that the round is not lost if it does not come.
+    /// to get here, and less than an election timeout, so that the round is not lost if it does not come.
     ///
     /// And what the other one has refused before counts no more. It still believed in the leader then, and may grant now.
     fn meet_rival(&mut self, ballot: &Ballot, turn: &Turn<'_>) {
@@ -117,16 +119,30 @@ impl Replica {
         if rival == local || !self.voters().is_voter(&ballot.nominee) {
             return;
         }
+        let wait = self.wait_for_rival();
         let Role::Prospective(prospective) = &mut self.role else {
             return;
         };
         let goes_first = (ballot.log_end, local) > (turn.end, rival);
-        if goes_first {
-            prospective.give_way(rival, self.config.election_timeout, turn.mono());
+        if goes_first && prospective.gives_way == Timer::NEVER {
+            prospective.gives_way = Timer::at(turn.mono().after(wait));
         }
         if ballot.log_end <= turn.end {
             prospective.tally.forget_refusal(rival);
         }
+    }
+
+    /// How long a rival is waited for: half an election timeout, and a little longer the more voters have a smaller id. Of
+    /// those that wait for the same one in vain one is then a candidate before the others are, and they do not split the vote.
+    fn wait_for_rival(&self) -> Duration {
+        let (local, lost) = (self.config.local.id, self.leader());
+        let before = self.voters().ids().filter(|id| *id < local && Some(*id) != lost);
+        let half = self.config.election_timeout / 2;
+        let places = u32::try_from(self.voters().len()).unwrap_or(u32::MAX).max(1);
+        let place = u32::try_from(before.count())
+            .unwrap_or(u32::MAX)
+            .saturating_sub(1);
+        half + half / places * place
     }
 
     /// The check that Vote, BeginQuorumEpoch and EndQuorumEpoch share. Nobody asks whether the sender is a voter.

@@ -40,9 +40,9 @@ pub(crate) struct Leader {
     pub(crate) handover: Timer,
     /// At kraft.version 0: the voters with what they have told of themselves by UpdateRaftVoter.
     pub(crate) reported_voters: Option<VoterSet>,
-    /// Where a batch begins that takes the vote of others, as long as the leader's disk may not have it. It is served to
-    /// nobody before that, nor is what follows.
-    pub(crate) unserved_removal: Option<i64>,
+    /// Where a batch begins that takes the vote of others, until it is committed. Not everybody is served it before, nor what
+    /// follows.
+    pub(crate) open_removal: Option<i64>,
     /// The voter change that is under way.
     pub(crate) pending_change: Option<PendingChange>,
     /// Who waits for the commit of a kraft.version, and at which offset it is.
@@ -81,7 +81,7 @@ impl Leader {
             resign_requested: false,
             handover: Timer::NEVER,
             reported_voters: None,
-            unserved_removal: None,
+            open_removal: None,
             pending_change: None,
             upgrade_callers: Vec::new(),
             reads: ReadBarriers::default(),

@@ -128,11 +128,11 @@ pub const OWN_THEMES: &[Theme] = &[
         "Timers that start anew when somebody else is waited for",
         2,
     ),
-    Theme::new("REMOVAL", "Who has the removal of a voter first", 3),
+    Theme::new("REMOVAL", "Who has the removal of a voter first", 5),
     Theme::new(
         "WAITING",
-        "Observers that wait for the commit of what is appended",
-        4,
+        "What observers wait for: the commit of what is appended, and their own disks",
+        5,
     ),
 ];
 
