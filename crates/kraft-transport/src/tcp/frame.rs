@@ -219,7 +219,7 @@ mod tests {
         assert!(budget.0.available_permits() < 256);
         // Its records may be kept, so it has no memory to spare.
         assert_eq!(Vec::from(frame.bytes).capacity(), 300_000);
-        drop(frame._share);
+        drop(frame.share);
         assert_eq!(budget.0.available_permits(), 256);
     }
 
