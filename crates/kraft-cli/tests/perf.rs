@@ -72,14 +72,10 @@ fn three_nodes_commit_their_load_and_say_how_fast() {
         assert!(state.contains("\"data_version\":0"), "{state}");
         assert!(!node.folder.join("data/meta.properties").exists());
     }
-    let written = |node: &Node| {
-        let partition = node.folder.join("data/__raft_performance_test-0");
-        fs::read(partition.join("00000000000000000000.log")).unwrap()
-    };
-    let longest = nodes.iter().map(written).max_by_key(Vec::len).unwrap();
+    let longest = nodes.iter().map(Node::log_bytes).max_by_key(Vec::len).unwrap();
     for node in &nodes {
         assert!(
-            longest.starts_with(&written(node)),
+            longest.starts_with(&node.log_bytes()),
             "node {} of leader {leader}",
             node.id
         );
@@ -118,6 +114,39 @@ fn with_snapshots_the_log_does_not_grow_for_ever() {
 }
 
 #[test]
+fn an_observer_gets_what_the_voters_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut nodes = start_three(
+        folder.path(),
+        &["--throughput", "200", "--record-size", "100"],
+        "",
+    );
+    let bootstrap: Vec<_> = nodes.iter().map(|node| node.address.clone()).collect();
+    let quorum = format!("controller.quorum.bootstrap.servers={}\n", bootstrap.join(","));
+    let mut observer = start(folder.path(), 1000, "127.0.0.1:0", &["--observer"], &quorum);
+    let record: Vec<u8> = (0..100).collect();
+
+    let deadline = Instant::now() + LIMIT;
+    let has_records = |node: &Node| node.log_bytes().windows(100).any(|bytes| bytes == record);
+    while !has_records(&observer) {
+        assert_eq!(observer.process.0.try_wait().unwrap(), None, "{}", observer.log());
+        assert!(Instant::now() < deadline, "{}", observer.log());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    observer.terminate();
+    let status = observer.wait_for_end();
+    assert!(status.success(), "{status}: {}", observer.log());
+    for node in &nodes {
+        node.terminate();
+    }
+    for node in &mut nodes {
+        node.wait_for_end();
+    }
+    let longest = nodes.iter().map(Node::log_bytes).max_by_key(Vec::len).unwrap();
+    assert!(longest.starts_with(&observer.log_bytes()));
+}
+
+#[test]
 fn a_file_without_voters_and_an_id_that_is_none_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("server.properties");
@@ -133,6 +162,14 @@ fn a_file_without_voters_and_an_id_that_is_none_are_refused() {
     let (code, stderr) = said("AAAAAAAAAAAAAAAAAAAAZA");
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("controller.quorum.voters is needed"), "{stderr}");
+    fs::write(&config, format!("{text}controller.quorum.voters=1@127.0.0.1:1\n")).unwrap();
+    let mut command = Command::new(KRAFT);
+    command.arg("perf").arg("-c").arg(&config);
+    command.args(["--observer", "--replica-directory-id", "AAAAAAAAAAAAAAAAAAAAZA"]);
+    let output = command.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("makes this node a voter"), "{stderr}");
     for wrong in ["AAAAAAAAAAAAAAAAAAAAAQ", "not-an-id"] {
         let (code, stderr) = said(wrong);
         assert_eq!(code, Some(2), "{stderr}");
@@ -142,6 +179,7 @@ fn a_file_without_voters_and_an_id_that_is_none_are_refused() {
 
 struct Node {
     id: i32,
+    address: String,
     folder: PathBuf,
     process: Process,
 }
@@ -160,30 +198,37 @@ fn start_three(folder: &Path, arguments: &[&str], keys: &str) -> Vec<Node> {
         .map(|(id, port)| format!("{id}@127.0.0.1:{port}"))
         .collect();
     drop(held);
-    let start = |(id, port): (i32, &u16)| {
-        let folder = folder.join(id.to_string());
-        fs::create_dir(&folder).unwrap();
-        let config = folder.join("server.properties");
-        let text = format!(
-            "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
-             listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.voters={}\n{keys}",
-            folder.join("data").display(),
-            voters.join(","),
-        );
-        fs::write(&config, text).unwrap();
-        let mut command = Command::new(KRAFT);
-        command.arg("perf").arg("-c").arg(&config);
-        command.args([
-            "--replica-directory-id",
-            &format!("AAAAAAAAAAAAAAAAAAAAZ{}", ["A", "Q", "g"][id as usize - 1]),
-        ]);
-        command.args(arguments).stdin(Stdio::null());
-        command.stdout(File::create(folder.join("stdout")).unwrap());
-        command.stderr(File::create(folder.join("stderr")).unwrap());
-        let process = Process(command.spawn().unwrap());
-        Node { id, folder, process }
-    };
-    (1..).zip(&ports).map(start).collect()
+    let quorum = format!("controller.quorum.voters={}\n{keys}", voters.join(","));
+    (1..)
+        .zip(&ports)
+        .map(|(id, port)| start(folder, id, &format!("127.0.0.1:{port}"), arguments, &quorum))
+        .collect()
+}
+
+fn start(folder: &Path, id: i32, address: &str, arguments: &[&str], keys: &str) -> Node {
+    let folder = folder.join(id.to_string());
+    fs::create_dir(&folder).unwrap();
+    let config = folder.join("server.properties");
+    let text = format!(
+        "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
+         listeners=CONTROLLER://{address}\n{keys}",
+        folder.join("data").display(),
+    );
+    fs::write(&config, text).unwrap();
+    let mut command = Command::new(KRAFT);
+    command.arg("perf").arg("-c").arg(&config);
+    let directory_id = format!("AAAAAAAAAAAAAAAAAAAAZ{}", ["w", "A", "Q", "g"][id as usize % 4]);
+    command.args(["--replica-directory-id", &directory_id]);
+    command.args(arguments).stdin(Stdio::null());
+    command.stdout(File::create(folder.join("stdout")).unwrap());
+    command.stderr(File::create(folder.join("stderr")).unwrap());
+    let process = Process(command.spawn().unwrap());
+    Node {
+        id,
+        address: address.to_owned(),
+        folder,
+        process,
+    }
 }
 
 impl Node {
@@ -194,6 +239,12 @@ impl Node {
             .filter_map(|line| line.strip_suffix('\n'))
             .map(str::to_owned)
             .collect()
+    }
+
+    /// The first segment; nothing before it exists.
+    fn log_bytes(&self) -> Vec<u8> {
+        let partition = self.folder.join("data/__raft_performance_test-0");
+        fs::read(partition.join("00000000000000000000.log")).unwrap_or_default()
     }
 
     fn has_checkpoint(&self) -> bool {

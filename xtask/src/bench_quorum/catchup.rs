@@ -1,4 +1,4 @@
-//! How fast an empty voter gets what the leader has: a log, or a snapshot in its place.
+//! How fast an empty follower gets what the leader has, as voter and as observer: a log, or a snapshot in its place.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,33 @@ pub(crate) enum Part {
     Snapshot,
     /// A log, by Fetch
     Log,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follower {
+    /// Asks for more when what has come is on its disk.
+    Voter,
+    /// Asks for more at once, where it is ours; Kafka's could become a voter, and waits for its disk.
+    Observer,
+}
+
+impl Follower {
+    fn name(self) -> &'static str {
+        match self {
+            Follower::Voter => "voter",
+            Follower::Observer => "observer",
+        }
+    }
+
+    /// How many megabytes a second it is to get.
+    fn least(self, round_trip: Duration) -> f64 {
+        match (self, round_trip.is_zero()) {
+            (Follower::Voter, true) => 200.0,
+            (Follower::Observer, true) => 300.0,
+            (Follower::Voter, false) => 40.0,
+            (Follower::Observer, false) => 45.0,
+        }
+    }
 }
 
 /// What cargo has to build beside the program.
@@ -46,66 +73,85 @@ pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
             Part::Snapshot => write_snapshot(&source.partition)?,
             Part::Log => write_log(session, &source.partition)?,
         }
-        for round_trip in [Duration::ZERO, ROUND_TRIP] {
-            run_one(session, &source, round_trip)?;
+        for follower in [Follower::Voter, Follower::Observer] {
+            for round_trip in [Duration::ZERO, ROUND_TRIP] {
+                run_one(session, &source, follower, round_trip)?;
+            }
         }
     }
     Ok(())
 }
 
-fn run_one(session: &Session, source: &Source, round_trip: Duration) -> Result<(), Failure> {
+fn run_one(
+    session: &Session,
+    source: &Source,
+    follower: Follower,
+    round_trip: Duration,
+) -> Result<(), Failure> {
+    let ours = &session.ours;
+    let mut between = vec![(None, (ours, ours), Vec::new())];
     let kafka = session.kafka(KAFKA_LINGER_MS);
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    if let Some(kafka) = &kafka {
+        let peers = [
+            ("Kafka to Kafka", (kafka, kafka)),
+            ("Kafka to ours", (kafka, ours)),
+            ("ours to Kafka", (ours, kafka)),
+        ];
+        between.extend(peers.map(|(name, programs)| (Some(name), programs, Vec::new())));
+    }
     for _ in 0..session.turns {
-        ours.push(measure(session, &session.ours, source, round_trip)?);
-        if let Some(kafka) = &kafka {
-            theirs.push(measure(session, kafka, source, round_trip)?);
+        for (_, programs, rates) in &mut between {
+            rates.push(measure(session, *programs, source, follower, round_trip)?);
         }
     }
-    let least = if round_trip.is_zero() { 200.0 } else { 40.0 };
     let what = match source.part {
         Part::Snapshot => "snapshot",
         Part::Log => "log",
     };
-    let figure = |peer: Option<(&str, &[f64])>, goal| {
+    let least = follower.least(round_trip);
+    let ours = &between[0].2;
+    for (name, _, theirs) in &between {
+        let goal = match name {
+            None => Some(Goal::Min(least)),
+            Some("Kafka to Kafka") => Some(Goal::RatioMin(2.0)),
+            Some(_) => None,
+        };
         session.report.figure(&Figure {
-            name: &format!("catch-up, {what}, voter"),
+            name: &format!("catch-up, {what}, {}", follower.name()),
             parameters: json!({ "round_trip_ms": round_trip.as_millis(), "bytes": BYTES }),
             unit: "MB/s",
-            ours: &ours,
-            peer,
-            goal: Some(goal),
+            ours,
+            peer: name.map(|name| (name, theirs.as_slice())),
+            goal,
         });
-    };
-    figure(None, Goal::Min(least));
-    if !theirs.is_empty() {
-        figure(Some(("Kafka to Kafka", &theirs)), Goal::RatioMin(2.0));
     }
     Ok(())
 }
 
-/// How many megabytes a second come to a follower that has nothing, once it has begun.
+/// How many megabytes a second come from the one program to the other, which has nothing, once it has begun.
 fn measure(
     session: &Session,
-    program: &Program,
+    (from, to): (&Program, &Program),
     source: &Source,
+    follower: Follower,
     round_trip: Duration,
 ) -> Result<f64, Failure> {
     let folder = session.folder("voters")?;
-    let mut voters = Voters::prepare(program, &folder, TRICKLE, round_trip / 2)?;
+    let mut voters = Voters::prepare(from, &folder, TRICKLE, round_trip / 2)?;
+    voters.replace_last(to, follower == Follower::Observer)?;
     for id in [1, 2] {
         copy(&source.partition, &voters.partition(id))?;
         voters.start_one(id)?;
     }
     voters.first_commit(|_, _| true)?;
-    let follower = voters.voters.len();
-    voters.start_one(follower)?;
-    let partition = voters.partition(follower);
+    let last = voters.voters.len();
+    voters.start_one(last)?;
+    let partition = voters.partition(last);
     let measured = match source.part {
         Part::Snapshot => snapshot_arrives(&partition),
-        Part::Log => log_arrives(&voters, follower),
+        Part::Log => log_arrives(&voters, last),
     };
-    let rate = measured.map_err(|failure| format!("{}: {failure}", program.name()))?;
+    let rate = measured.map_err(|failure| format!("{} to {}: {failure}", from.name(), to.name()))?;
     voters.stop()?;
     fs::remove_dir_all(&folder)?;
     Ok(rate)
@@ -160,10 +206,12 @@ fn rate(bytes: u64, took: Duration) -> f64 {
     bytes as f64 / 1e6 / took.as_secs_f64()
 }
 
-/// A log as three voters of ours write it that take as many records as they can.
+/// A log as three voters of ours write it that take as many records as they can, few at a time: a Fetch brings whole batches, so
+/// of batches that are nearly as large as what it may bring it would bring less.
 fn write_log(session: &Session, partition: &Path) -> Result<(), Failure> {
     let load = Load {
         record_bytes: RECORD_BYTES,
+        in_flight: Some(IN_FLIGHT),
         ..SATURATION
     };
     let folder = session.folder("voters")?;
@@ -222,6 +270,7 @@ fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
 const PARTITION: &str = "__raft_performance_test-0";
 const BYTES: u64 = 100_000_000;
 const RECORD_BYTES: u64 = 1000;
+const IN_FLIGHT: u64 = 50;
 const SNAPSHOT_END: u64 = 1_000_000;
 const SNAPSHOT_EPOCH: u64 = 3;
 /// A leader is known by its first commit.

@@ -41,15 +41,18 @@ pub(super) struct Load {
 
 pub(super) struct Voter {
     pub(super) id: usize,
+    program: Program,
+    /// One of ours that follows as a broker does.
+    observer: bool,
     address: String,
     folder: PathBuf,
     running: Option<Running>,
 }
 
 pub(super) struct Voters {
-    program: Program,
     load: Load,
     network: Network,
+    places: Vec<Place>,
     pub(super) voters: Vec<Voter>,
 }
 
@@ -118,8 +121,8 @@ impl Voters {
             .into_iter()
             .map(Place::known_as_it_is)
             .collect();
-        let mut voters = Self::prepare_at(network, &places, program, folder, load, settings)?;
-        for id in 1..=places.len() {
+        let mut voters = Self::prepare_at(network, places, program, folder, load, settings)?;
+        for id in 1..=voters.voters.len() {
             voters.start_one(id)?;
         }
         voters.first_commit(|_, _| true)?;
@@ -143,62 +146,74 @@ impl Voters {
             }
             places.push(place);
         }
-        Self::prepare_at(network, &places, program, folder, load, "")
+        Self::prepare_at(network, places, program, folder, load, "")
     }
 
     fn prepare_at(
         network: Network,
-        places: &[Place],
+        places: Vec<Place>,
         program: &Program,
         folder: &Path,
         load: Load,
         settings: &str,
     ) -> Result<Voters, Failure> {
         let names: Vec<_> = (1..)
-            .zip(places)
+            .zip(&places)
             .map(|(id, place)| format!("{id}@{}", place.is_reached))
             .collect();
+        let settings = format!("controller.quorum.voters={}\n{settings}", names.join(","));
         let mut nodes = Vec::new();
-        for (id, place) in (1..).zip(places) {
+        for (id, place) in (1..).zip(&places) {
             let folder = folder.join(id.to_string());
             fs::create_dir_all(folder.join("data"))?;
-            let text = format!(
-                "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
-                 listeners=CONTROLLER://{}\n{}controller.quorum.voters={}\n\
-                 controller.quorum.append.linger.ms={}\n{settings}{}",
-                folder.join("data").display(),
-                place.listens,
-                place.advertised(),
-                names.join(","),
-                program.linger_ms(load),
-                if load.snapshots { KEEP_SHORT } else { "" },
-            );
-            fs::write(folder.join("server.properties"), text)?;
+            write_properties(&folder, id, place, program.linger_ms(load), load, &settings)?;
             nodes.push(Voter {
                 id,
+                program: program.clone(),
+                observer: false,
                 address: place.listens.clone(),
                 folder,
                 running: None,
             });
         }
         Ok(Voters {
-            program: program.clone(),
             load,
             network,
+            places,
             voters: nodes,
         })
+    }
+
+    /// Puts another program in the place of the last voter, which has not been started: as that voter, or as an observer,
+    /// to whom the voters are shown by the addresses of the others.
+    pub(super) fn replace_last(&mut self, program: &Program, observer: bool) -> Result<(), Failure> {
+        let load = self.load;
+        let last = self.voters.last_mut().ok_or("there are no voters")?;
+        last.program = program.clone();
+        if observer {
+            let (own, others) = self.places.split_last().ok_or("there are no places")?;
+            let others: Vec<_> = others.iter().map(|place| place.is_reached.as_str()).collect();
+            let settings = format!("controller.quorum.bootstrap.servers={}\n", others.join(","));
+            let linger_ms = program.linger_ms(load);
+            write_properties(&last.folder, OBSERVER_ID, own, linger_ms, load, &settings)?;
+            last.observer = matches!(program, Program::Kraft);
+        }
+        Ok(())
     }
 
     pub(super) fn start_one(&mut self, id: usize) -> Result<(), Failure> {
         let load = self.load;
         let voter = &self.voters[id - 1];
-        let mut command = match &self.program {
+        let mut command = match &voter.program {
             Program::Kraft => {
                 let mut command = self.network.command(id, &workspace::kraft());
                 command.args(["perf", "-c"]);
                 command.arg(voter.folder.join("server.properties"));
                 if load.snapshots {
                     command.arg("--snapshots");
+                }
+                if voter.observer {
+                    command.arg("--observer");
                 }
                 if let Some(in_flight) = load.in_flight {
                     command.args(["--in-flight", &in_flight.to_string()]);
@@ -368,6 +383,25 @@ impl Voters {
     }
 }
 
+fn write_properties(
+    folder: &Path,
+    id: usize,
+    place: &Place,
+    linger_ms: u32,
+    load: Load,
+    settings: &str,
+) -> Result<(), Failure> {
+    let text = format!(
+        "process.roles=controller\nnode.id={id}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
+         listeners=CONTROLLER://{}\n{}controller.quorum.append.linger.ms={linger_ms}\n{settings}{}",
+        folder.join("data").display(),
+        place.listens,
+        place.advertised(),
+        if load.snapshots { KEEP_SHORT } else { "" },
+    );
+    Ok(fs::write(folder.join("server.properties"), text)?)
+}
+
 /// A leader that has committed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Led {
@@ -389,6 +423,8 @@ impl Voter {
     }
 }
 
+/// No voter has it.
+const OBSERVER_ID: usize = 1000;
 const DIRECTORY_IDS: [&str; 3] = [
     "AAAAAAAAAAAAAAAAAAAAZA",
     "AAAAAAAAAAAAAAAAAAAAZQ",

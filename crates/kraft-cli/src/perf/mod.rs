@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use crate::{Outcome, random, run};
 use generator::Load;
+use node::Kind;
 
 /// Run a node that commits opaque records, and measure how fast it does, until SIGTERM or SIGINT
 #[derive(clap::Args)]
@@ -23,7 +24,7 @@ use generator::Load;
     kraft perf -c 1.properties --replica-directory-id $(kraft random-uuid) --throughput 5000 --record-size 256\n\n\
     Whichever node leads makes the load and prints a line on stdout each 5 s, and at its end one for all but the first.\n\
     The quorum is that of controller.quorum.voters; nothing has to be formatted. Nodes of Kafka's TestRaftServer can be\n\
-    among its voters."
+    among its voters, and have observers of this program, or follow it as observers."
 )]
 pub(crate) struct Arguments {
     /// The node's server.properties, with controller.quorum.voters
@@ -45,15 +46,31 @@ pub(crate) struct Arguments {
     /// Without it the log grows as long as the node runs, as TestRaftServer's does
     #[arg(long)]
     snapshots: bool,
+    /// Follow the quorum of controller.quorum.bootstrap.servers as a broker does: never vote, and ask for more without
+    /// having synced what has come
+    #[arg(long)]
+    observer: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let config = ServerConfig::read(&arguments.config, &[])?;
-    if config.quorum.voters.is_empty() {
-        let file = arguments.config.display();
-        return Err(
-            format!("{file}: controller.quorum.voters is needed: the voters are those of the file").into(),
-        );
+    let file = arguments.config.display();
+    match (arguments.observer, config.quorum.voters.is_empty()) {
+        (false, true) => {
+            return Err(format!(
+                "{file}: controller.quorum.voters is needed: the voters are those of the file; only an --observer \
+                 finds them by controller.quorum.bootstrap.servers"
+            )
+            .into());
+        }
+        (true, false) => {
+            return Err(format!(
+                "{file}: controller.quorum.voters makes this node a voter; an --observer finds the voters by \
+                 controller.quorum.bootstrap.servers alone"
+            )
+            .into());
+        }
+        (false, false) | (true, true) => {}
     }
     run::start_logging();
     run::name_unused_keys(&config);
@@ -69,7 +86,10 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         &config,
         arguments.replica_directory_id,
         load,
-        arguments.snapshots,
+        Kind {
+            snapshots: arguments.snapshots,
+            observer: arguments.observer,
+        },
         seed,
     ));
     runtime.shutdown_background();

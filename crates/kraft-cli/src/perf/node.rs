@@ -18,19 +18,28 @@ use super::machine::Opaque;
 use super::measured::Measured;
 use crate::run;
 
+/// What sort of node it is.
+#[derive(Clone, Copy)]
+pub(super) struct Kind {
+    /// Whether it writes snapshots.
+    pub(super) snapshots: bool,
+    /// Whether it never becomes a voter.
+    pub(super) observer: bool,
+}
+
 /// Runs until a signal says stop or the node ends by itself.
 pub(super) async fn run(
     config: &ServerConfig,
     directory_id: Uuid,
     load: Load,
-    snapshots: bool,
+    kind: Kind,
     seed: u64,
 ) -> Result<(), Box<dyn Error>> {
     // Before the node starts, so that a signal in between is not the end of the process.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let node_config = node_config(config, directory_id, snapshots, seed)?;
-    let handle = node::start(node_config, Opaque::new(snapshots)).await?;
+    let node_config = node_config(config, directory_id, kind, seed)?;
+    let handle = node::start(node_config, Opaque::new(kind.snapshots)).await?;
     for (name, address) in handle.local_addrs() {
         info!("listening on {name}://{address}");
     }
@@ -63,11 +72,12 @@ async fn stop(handle: &Handle<Opaque>, why: &str) -> Result<(), Box<dyn Error>> 
 fn node_config(
     config: &ServerConfig,
     directory_id: Uuid,
-    snapshots: bool,
+    kind: Kind,
     seed: u64,
 ) -> Result<NodeConfig<RealFs>, Box<dyn Error>> {
     let endpoints = config.advertised_endpoints(&local_host_name(), |_| None);
     let mut core = config.core_config(CLUSTER_ID.to_owned(), directory_id, endpoints, seed);
+    core.can_become_voter = !kind.observer;
     core.shutdown_timeout = run::HAND_OVER_WITHIN;
     let mut engine = EngineConfig::new(core);
     engine.topic = Topic {
@@ -75,7 +85,7 @@ fn node_config(
         id: TOPIC_ID,
     };
     engine.append_linger = config.quorum.append_linger;
-    if snapshots {
+    if kind.snapshots {
         engine.snapshot_max_new_bytes = config.metadata_log.snapshot_max_new_bytes;
         engine.snapshot_max_interval = config.metadata_log.snapshot_max_interval;
     } else {
