@@ -34,7 +34,7 @@ const SUITES: &[Suite] = &[
         minutes: 5,
     },
     Suite {
-        name: "mutations of the engine",
+        name: "mutations of the engine and its log",
         run: &[
             "run",
             "--release",

@@ -188,7 +188,9 @@ impl LogIndex {
         self.end = self.batch_ends.last().copied().unwrap_or(self.start);
         assert_eq!(self.end, to, "a log is cut between batches");
         self.epochs.truncate_from_end(to);
-        self.recent.truncate(to);
+        if !mutated!(KeepsWhatIsCut) {
+            self.recent.truncate(to);
+        }
         self.bound_flushed(to);
     }
 
@@ -203,6 +205,9 @@ impl LogIndex {
 
     /// Nothing at `to` or behind it counts as durable any more, whatever is reported of older operations.
     fn bound_flushed(&mut self, to: i64) {
+        if mutated!(ForgetsTheFlush) {
+            return;
+        }
         self.flushed_end = self.flushed_end.min(to);
         for unfinished in &mut self.unfinished {
             unfinished.flushes_to = unfinished.flushes_to.min(to);

@@ -66,6 +66,13 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[macro_use]
+#[cfg(not(kraft_mutations))]
+mod mutation;
+#[macro_use]
+#[cfg(kraft_mutations)]
+pub mod mutation;
+
 mod batch_info;
 mod blocks;
 mod cached;

@@ -29,6 +29,7 @@ kraft_core::mutations! {
     CallsUnknownLost: "a change whose fate is not known is called lost",
     AnswersTwice: "two changes that are committed together get the same place",
     DropsCommits: "every second commit is overlooked",
+    AnswersAfterCut: "a read that the log was cut behind is an answer all the same",
     ServesUncommitted: "observers are served what is not committed",
     ReadsBeforeApplying: "a reader is not made to wait until everything is applied",
     ReordersRecords: "records that are joined in a batch stand in another order than was told",

@@ -145,6 +145,15 @@ pub enum Fact {
         /// The batches.
         batches: Vec<BatchMark>,
     },
+    /// A node has served batches of its log to a replica, as the leader of an epoch.
+    Replicated {
+        /// Which node.
+        node: NodeId,
+        /// The epoch.
+        epoch: Epoch,
+        /// The batches.
+        batches: Vec<BatchMark>,
+    },
     /// What the state machine of a node holds.
     Image {
         /// Which node.

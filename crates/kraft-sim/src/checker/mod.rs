@@ -17,6 +17,7 @@ mod majority_reached;
 mod monotonic_epoch;
 mod monotonic_high_watermark;
 mod one_leader;
+mod one_log;
 mod one_vote;
 mod same_state;
 mod served_is_committed;
@@ -36,6 +37,7 @@ pub use majority_reached::MajorityReached;
 pub use monotonic_epoch::MonotonicEpoch;
 pub use monotonic_high_watermark::MonotonicHighWatermark;
 pub use one_leader::OneLeader;
+pub use one_log::OneLog;
 pub use one_vote::OneVote;
 pub use same_state::SameState;
 pub use served_is_committed::ServedIsCommitted;
@@ -85,6 +87,7 @@ pub trait Checker {
 pub fn all() -> Vec<Box<dyn Checker>> {
     vec![
         Box::new(OneLeader::default()),
+        Box::new(OneLog::default()),
         Box::new(OneVote::default()),
         Box::new(CommittedStays::default()),
         Box::new(CommittedNotCut::default()),

@@ -1,6 +1,7 @@
 //! Between the nodes: requests and answers on their way, and the turns that they cause.
 
 use super::{
+    disk::marks,
     happening::Happening,
     node::{Aftermath, Asker, Served, end_text},
     quorum::{LISTENER, REQUEST_TIMEOUT, Simulation, violation},
@@ -17,7 +18,10 @@ use kraft_transport::{
     codec::{Topic, encode_request},
     oneshot,
 };
-use kraft_wire::{Message as _, message::VoteResponse};
+use kraft_wire::{
+    Message as _,
+    message::{FetchResponse, VoteResponse},
+};
 use std::{sync::Arc, time::Duration};
 
 impl<S: StateMachine> Simulation<S> {
@@ -101,18 +105,14 @@ impl<S: StateMachine> Simulation<S> {
                 .enter(self.now.after(time), Happening::Round { node, life });
         }
         let time = self.read_time(node);
-        self.agenda_background(node, life, time);
+        if self.nodes[node].wants_background() {
+            self.agenda
+                .enter(self.now.after(time), Happening::Background { node, life });
+        }
         if let Some(next) = turn.next {
             self.wake(node, life, next);
         }
         Ok(())
-    }
-
-    pub(super) fn agenda_background(&mut self, node: usize, life: u64, after: Duration) {
-        if self.nodes[node].has_background_work() {
-            self.agenda
-                .enter(self.now.after(after), Happening::Background { node, life });
-        }
     }
 
     pub(super) fn wake(&mut self, node: usize, life: u64, at: Instant) {
@@ -215,7 +215,7 @@ impl<S: StateMachine> Simulation<S> {
             body = granted(&body, asker.version);
         }
         let id = self.nodes[from].id;
-        if let Some(fact) = vote_granted(id, &asker, &body) {
+        if let Some(fact) = vote_granted(id, &asker, &body).or_else(|| replicated(id, &asker, &body)) {
             self.observe(&fact)?;
         }
         for at in self.copies(asker, id, asker.node) {
@@ -272,6 +272,21 @@ fn vote_granted(node: NodeId, asker: &Asker, body: &Bytes) -> Option<Fact> {
         node,
         epoch: Epoch(partition.leader_epoch),
         candidate: asker.node,
+    })
+}
+
+/// The batches that an answer brings of the log of a leader.
+fn replicated(node: NodeId, asker: &Asker, body: &Bytes) -> Option<Fact> {
+    if asker.api != PeerApi::Fetch {
+        return None;
+    }
+    let mut response = FetchResponse::from_bytes(body, asker.version).ok()?;
+    let partition = response.responses.pop()?.partitions.pop()?;
+    let records = partition.records.filter(|records| !records.is_empty())?;
+    Some(Fact::Replicated {
+        node,
+        epoch: Epoch(partition.current_leader.leader_epoch),
+        batches: marks(records),
     })
 }
 

@@ -79,6 +79,7 @@ pub(super) struct Running<S: StateMachine> {
     served: Vec<Served>,
     pub(super) clients: Clients,
     pub(super) round_due: bool,
+    pub(super) background_due: bool,
     wake_at: Option<Instant>,
     /// Whether the node is expected to end: it was asked to, or its disk was told to fail.
     pub(super) ending: bool,
@@ -255,6 +256,7 @@ impl<S: StateMachine> Node<S> {
             served: Vec::new(),
             clients: Clients::default(),
             round_due: false,
+            background_due: false,
             wake_at: None,
             ending: false,
         });

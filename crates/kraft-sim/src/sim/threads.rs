@@ -87,6 +87,7 @@ impl<S: StateMachine> Node<S> {
         let Some(running) = &mut self.running else {
             return false;
         };
+        running.background_due = false;
         let queued = running.engine.storage_mut();
         let reads = std::mem::take(&mut queued.reads);
         let jobs = std::mem::take(&mut queued.snapshots);
@@ -104,10 +105,15 @@ impl<S: StateMachine> Node<S> {
         busy
     }
 
-    pub(crate) fn has_background_work(&mut self) -> bool {
-        self.running.as_mut().is_some_and(|running| {
-            let storage = running.engine.storage_mut();
-            !storage.reads.is_empty() || !storage.snapshots.is_empty()
-        })
+    /// Whether the other threads have work and nothing of theirs is on its way; from now on something is.
+    pub(crate) fn wants_background(&mut self) -> bool {
+        let Some(running) = &mut self.running else {
+            return false;
+        };
+        let storage = running.engine.storage_mut();
+        let has_work = !storage.reads.is_empty() || !storage.snapshots.is_empty();
+        let wants = has_work && !running.background_due;
+        running.background_due |= wants;
+        wants
     }
 }

@@ -137,7 +137,7 @@ where
                 let (from, max_bytes) = (*from, limited(*max_bytes));
                 // What is appended before the read is done belongs to a later answer.
                 let up_to = up_to.unwrap_or(self.log_end());
-                if truncations != self.truncations {
+                if self.was_cut_since(truncations) {
                     self.send_answer(caller, &truncated(answer), Bytes::new());
                 } else if from >= self.log_end() {
                     self.send_answer(caller, &answer, Bytes::new());
@@ -311,7 +311,7 @@ where
                     ReadOutcome::Batches(bytes) | ReadOutcome::Window(bytes) => Some(bytes),
                     ReadOutcome::Snapshot(_) | ReadOutcome::Gone | ReadOutcome::Failed { .. } => None,
                 };
-                match bytes.filter(|_| truncations == self.truncations) {
+                match bytes.filter(|_| !self.was_cut_since(truncations)) {
                     Some(bytes) => self.send_answer(caller, &answer, bytes),
                     None => self.send_answer(caller, &truncated(answer), Bytes::new()),
                 }
@@ -348,6 +348,11 @@ where
                 }
             }
         }
+    }
+
+    /// Whether the log is not the one any more on which something was decided when there had been so many truncations.
+    fn was_cut_since(&self, truncations: u64) -> bool {
+        truncations != self.truncations && !mutated!(AnswersAfterCut)
     }
 
     fn send_answer(&mut self, caller: Caller, answer: &Answer, bytes: Bytes) {
