@@ -97,8 +97,16 @@ impl Proposals {
     }
 
     /// Takes out a proposal that the high watermark decides about, the oldest first.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take_decided(&mut self, high_watermark: i64) -> Option<(ReplyId, ProposalOutcome)> {
+        // A follower has none.
+        if self.open.is_empty() {
+            return None;
+        }
+        self.decided(high_watermark)
+    }
+
+    fn decided(&mut self, high_watermark: i64) -> Option<(ReplyId, ProposalOutcome)> {
         let outcome = |open: &Open| {
             if open.cut && open.proposal.base < high_watermark {
                 Some(ProposalOutcome::KnownLost)

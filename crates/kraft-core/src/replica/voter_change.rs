@@ -179,11 +179,10 @@ impl Replica {
     /// It steps down also when nobody waits for its removal any more, so that it cannot lead a quorum for ever that it is
     /// no part of.
     pub(super) fn complete_change(&mut self, high_watermark: i64, turn: &mut Turn<'_>) {
-        let removed = !self.is_voter() && self.control.voters_offset().is_some_and(|at| at < high_watermark);
         let Role::Leader(leader) = &mut self.role else {
             return;
         };
-        if removed {
+        if !leader.votes() && self.control.voters_offset().is_some_and(|at| at < high_watermark) {
             leader.resign_requested = true;
             self.wake = Wake::NOW;
         }

@@ -122,6 +122,11 @@ impl Leader {
         (voter.directory_id.is_none() || voter.directory_id == key.directory_id).then_some(place)
     }
 
+    /// Whether the leader is a voter itself.
+    pub(crate) fn votes(&self) -> bool {
+        self.own.is_some()
+    }
+
     /// Whether `key` counts as one of the voters.
     pub(crate) fn is_voter(&self, key: &ReplicaKey) -> bool {
         self.place(key).is_some()
@@ -183,7 +188,7 @@ impl Leader {
 
     /// What a majority has. The leader itself, if it is a voter, has `own_end`.
     pub(crate) fn majority_end(&self, own_end: i64) -> Option<i64> {
-        if mutated!(RemovedLeaderCounts) && self.own.is_none() {
+        if mutated!(RemovedLeaderCounts) && !self.votes() {
             let mut ends: Vec<_> = self.voters.iter().map(|(_, progress)| progress.end()).collect();
             ends.push(Some(own_end));
             return majority_end(ends.into_iter());
@@ -215,7 +220,7 @@ impl Leader {
 
     /// How many voters have to fetch so that they are a majority, together with the leader if it votes.
     fn followers_needed(&self) -> usize {
-        self.voters.len() / 2 + 1 - usize::from(self.own.is_some())
+        self.voters.len() / 2 + 1 - usize::from(self.votes())
     }
 
     /// Voters other than `local` that have not fetched for `period`.
