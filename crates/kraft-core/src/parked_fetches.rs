@@ -50,6 +50,7 @@ impl ParkedFetches {
         self.voters.0.len() + self.observers.0.len() >= Self::MAX
     }
 
+    #[inline(always)]
     pub(crate) fn park(&mut self, fetch: ParkedFetch, of_voter: bool) {
         assert!(!self.is_full(), "the caller answers fetches that do not fit");
         if of_voter {
@@ -129,6 +130,7 @@ impl ParkedFetches {
 }
 
 impl Queue {
+    #[inline(always)]
     fn park(&mut self, fetch: ParkedFetch) {
         if self.0.back().is_none_or(|last| last.until <= fetch.until) {
             self.0.push_back(fetch);

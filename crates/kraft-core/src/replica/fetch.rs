@@ -202,8 +202,8 @@ impl Replica {
         let due = turn.mono().after(OBSERVER_PATIENCE);
         self.parked.tell_observers_by(due);
         self.wake = self.wake.or(due);
-        while let Some(fetch) = self.parked.take_of_voter() {
-            self.complete_fetch(&fetch, turn);
+        while let Some(fetch) = &self.parked.take_of_voter() {
+            self.complete_fetch(fetch, turn);
         }
     }
 
@@ -212,20 +212,19 @@ impl Replica {
     /// valid as they were.
     pub(super) fn complete_fetches(&mut self, turn: &mut Turn<'_>) {
         self.parked.observers_told();
-        while let Some(fetch) = self.parked.take_first() {
-            self.complete_fetch(&fetch, turn);
+        while let Some(fetch) = &self.parked.take_first() {
+            self.complete_fetch(fetch, turn);
         }
     }
 
     fn complete_fetch(&mut self, fetch: &ParkedFetch, turn: &mut Turn<'_>) {
-        let answer = match self.check_leader_epoch(fetch.epoch) {
-            Ok(()) => {
-                self.note_fetch(&fetch.from, fetch.offset, turn);
-                let plan = self.read_plan(&fetch.from, fetch.offset, fetch.max_bytes, turn);
-                self.fetch_answer(plan, &fetch.listener, turn.log_start)
-            }
-            Err(error) => self.fetch_error(error, &fetch.listener, turn),
-        };
+        if let Err(error) = self.check_leader_epoch(fetch.epoch) {
+            let answer = self.fetch_error(error, &fetch.listener, turn);
+            return self.reply(fetch.reply, answer, turn);
+        }
+        self.note_fetch(&fetch.from, fetch.offset, turn);
+        let plan = self.read_plan(&fetch.from, fetch.offset, fetch.max_bytes, turn);
+        let answer = self.fetch_answer(plan, &fetch.listener, turn.log_start);
         self.reply(fetch.reply, answer, turn);
     }
 
