@@ -66,6 +66,7 @@ fn subject(mutation: Mutation) -> &'static str {
         | Mutation::SecondChange
         | Mutation::ChangeBeforeCommit
         | Mutation::ServesUnflushedRemoval
+        | Mutation::ServesOpenRemoval
         | Mutation::RemovedLeaderCounts => "reconfiguration",
         Mutation::SnapshotUnverified => "snapshot",
     }
