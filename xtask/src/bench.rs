@@ -12,7 +12,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::part::Outcome;
-use crate::{bench_log, bench_quorum, part, workspace};
+use crate::{bench_log, bench_memory_quorum, bench_quorum, part, workspace};
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
@@ -43,6 +43,8 @@ pub(crate) enum Bench {
     Log(bench_log::Options),
     /// Records that three voters commit: how many, how soon, at what cost
     Commit(bench_quorum::Commit),
+    /// Records that three voters in one process commit, without disk and sockets
+    MemoryQuorum(bench_memory_quorum::Options),
     /// How long three voters are without a leader
     Failover(bench_quorum::Failover),
     /// What a voter has resident
@@ -65,6 +67,7 @@ pub(crate) fn run(bench: &Bench) -> bool {
         }
         Bench::Log(options) => bench_log::run(options),
         Bench::Commit(options) => bench_quorum::commit(options),
+        Bench::MemoryQuorum(options) => bench_memory_quorum::run(options),
         Bench::Failover(options) => bench_quorum::failover(options),
         Bench::Memory(bench) => bench_quorum::memory(bench),
         Bench::Observers(options) => bench_quorum::observers(options),

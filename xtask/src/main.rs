@@ -3,6 +3,7 @@
 
 mod bench;
 mod bench_log;
+mod bench_memory_quorum;
 mod bench_quorum;
 mod ci;
 mod eventually;

@@ -1,9 +1,7 @@
 //! How fast the log and the snapshots are beside bare files on the same disk: `cargo xtask bench log`.
 
 mod append;
-mod host;
 mod measure;
-mod report;
 mod snapshot;
 mod start;
 
@@ -11,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use report::Report;
+use kraft_bench_report::{Report, facts};
 
 #[derive(Parser)]
 struct Options {
@@ -50,7 +48,7 @@ fn main() -> Result<(), Error> {
     let root = tempfile::Builder::new()
         .prefix("kraft-bench-")
         .tempdir_in(&options.dir)?;
-    let mut report = Report::new(options.json, host::facts(root.path()));
+    let mut report = Report::new("log", options.json, facts(root.path()));
     if wanted(Name::Append) {
         append::run(root.path(), options.secs, &mut report)?;
     }

@@ -36,26 +36,6 @@ impl Times {
     }
 }
 
-pub fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        odd if odd % 2 == 1 => sorted[odd / 2],
-        even => (sorted[even / 2 - 1] + sorted[even / 2]) / 2.0,
-    }
-}
-
-/// The median of the quotients of what was measured in turns.
-pub fn median_ratio(ours: &[f64], theirs: &[f64]) -> f64 {
-    let ratios: Vec<f64> = ours
-        .iter()
-        .zip(theirs)
-        .map(|(ours, theirs)| ours / theirs)
-        .collect();
-    median(&ratios)
-}
-
 /// Whether to measure once more: at least five times, and for as long as asked.
 pub fn goes_on(rounds: usize, since: Instant, secs: u64) -> bool {
     rounds < ROUNDS_MIN || since.elapsed() < Duration::from_secs(secs)

@@ -9,17 +9,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use kraft_bench_report::{Figure, Goal, Report};
 use kraft_core::{Epoch, SnapshotId};
 use kraft_fs::RealFs;
 use kraft_snapshot::{SnapshotHeader, SnapshotReader, SnapshotWriter, frozen_name};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::json;
 
-use crate::{
-    Error,
-    measure::goes_on,
-    report::{Figure, Goal, Report},
-};
+use crate::{Error, measure::goes_on};
 
 const RECORDS: usize = 1_000_000;
 const RECORD_BYTES: usize = 100;

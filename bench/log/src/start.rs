@@ -7,17 +7,14 @@ mod other_voter;
 
 use std::{path::Path, time::Instant};
 
+use kraft_bench_report::{Figure, Goal, Report};
 use serde_json::json;
 
 use self::{
     directory::{Directory, LOG_BYTES, SNAPSHOT_BYTES},
     node::{End, Node},
 };
-use crate::{
-    Error,
-    measure::goes_on,
-    report::{Figure, Goal, Report},
-};
+use crate::{Error, measure::goes_on};
 
 pub fn run(root: &Path, kraft: &Path, secs: u64, report: &mut Report) -> Result<(), Error> {
     let voter = Directory::create(root, kraft, "voter", 3)?;

@@ -60,12 +60,21 @@ pub(super) fn run(
         if !is_wanted(only, &fault) {
             continue;
         }
-        let ours = measure(session, &session.ours, fault, rounds, timers)?;
-        let theirs = session
-            .kafka(25)
-            .map(|kafka| measure(session, &kafka, fault, rounds, timers))
-            .transpose()?;
-        report(session, fault, &ours, theirs.as_ref(), timers);
+        let mut ours = Rounds::default();
+        let mut theirs = session.kafka(25).map(|kafka| (kafka, Rounds::default()));
+        for turn in 0..session.turns {
+            // As many in each turn, but for what is left over.
+            let rounds = rounds / session.turns + usize::from(turn < rounds % session.turns);
+            if rounds == 0 {
+                continue;
+            }
+            measure(session, &session.ours, fault, rounds, timers, &mut ours)?;
+            if let Some((kafka, theirs)) = &mut theirs {
+                measure(session, kafka, fault, rounds, timers, theirs)?;
+            }
+        }
+        let theirs = theirs.as_ref().map(|(_, rounds)| rounds);
+        report(session, fault, &ours, theirs, timers);
     }
     Ok(())
 }
@@ -148,7 +157,8 @@ fn measure(
     fault: Fault,
     rounds: usize,
     timers: Timers,
-) -> Result<Rounds, Failure> {
+    measured: &mut Rounds,
+) -> Result<(), Failure> {
     let folder = session.folder("voters")?;
     // Dropped behind the voters, whose network the guardian removes.
     let (network, _guardian) = match fault {
@@ -160,18 +170,18 @@ fn measure(
         timers.fetch_ms, timers.election_ms,
     );
     let mut voters = Voters::start_in(network, program, &folder, LOAD, &settings)?;
-    let mut measured = Rounds::default();
     for round in 0..rounds {
-        one_round(&mut voters, fault, timers, &mut measured)
+        one_round(&mut voters, program, fault, timers, measured)
             .map_err(|failure| format!("{}, round {round}: {failure}", program.name()))?;
     }
     voters.stop()?;
     std::fs::remove_dir_all(&folder)?;
-    Ok(measured)
+    Ok(())
 }
 
 fn one_round(
     voters: &mut Voters,
+    program: &Program,
     fault: Fault,
     timers: Timers,
     measured: &mut Rounds,
@@ -199,7 +209,8 @@ fn one_round(
     };
     let since = |then: Duration| millis_between(at, then);
     eprintln!(
-        "{}: first commit after {:.1} ms, epoch {} to {}, survivors {}",
+        "{}, {}: first commit after {:.1} ms, epoch {} to {}, survivors {}",
+        program.name(),
         fault.name(),
         since(after.committed_at),
         before.epoch,

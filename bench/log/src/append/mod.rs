@@ -9,13 +9,13 @@ pub use raw::settle;
 use std::{path::Path, time::Instant};
 
 use bytes::Bytes;
+use kraft_bench_report::{Figure, Goal, Report};
 use kraft_wire::batch::BatchBuilder;
 use serde_json::json;
 
 use crate::{
     Error,
     measure::{Times, goes_on},
-    report::{Figure, Goal, Report},
 };
 
 /// What is appended, and how often.

@@ -2,21 +2,28 @@
 
 use serde_json::{Value, json};
 
-use crate::measure::{median, median_ratio};
+use crate::median::{median, median_ratio};
 
+/// Where figures go.
 pub struct Report {
+    bench: &'static str,
     json: bool,
     host: Value,
 }
 
 /// What was measured in turns: ours and one other way to do the same.
 pub struct Figure<'a> {
+    /// What was measured.
     pub name: &'a str,
+    /// How it was measured.
     pub parameters: Value,
+    /// The unit of the values.
     pub unit: &'a str,
+    /// Ours, one value for each turn.
     pub ours: &'a [f64],
     /// What it is compared with, and what that gave.
     pub peer: Option<(&'a str, &'a [f64])>,
+    /// Whether that is enough, where something is asked for.
     pub goal: Option<Goal>,
 }
 
@@ -34,20 +41,22 @@ pub enum Goal {
 }
 
 impl Report {
-    pub fn new(json: bool, host: Value) -> Self {
+    /// `bench` is the name of the command.
+    pub fn new(bench: &'static str, json: bool, host: Value) -> Self {
         if !json {
             println!("host: {host}");
         }
-        Self { json, host }
+        Self { bench, json, host }
     }
 
+    /// Prints a figure.
     pub fn figure(&self, figure: &Figure) {
         let value = median(figure.ours);
         let ratio = figure.peer.map(|(_, theirs)| median_ratio(figure.ours, theirs));
         let met = figure.goal.map(|goal| goal.is_met(value, ratio));
         if self.json {
             let line = json!({
-                "bench": "log",
+                "bench": self.bench,
                 "name": figure.name,
                 "version": env!("CARGO_PKG_VERSION"),
                 "parameters": figure.parameters,

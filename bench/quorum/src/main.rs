@@ -1,0 +1,120 @@
+//! What three voters in one process commit, with nothing on disk and no socket, beside the crate `openraft`:
+//! `cargo xtask bench memory-quorum`.
+
+mod clients;
+mod ours;
+mod peer;
+mod quorum;
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::Parser;
+use kraft_bench_report::{Figure, Goal, Report, facts};
+use serde_json::json;
+use tokio::runtime::{Builder, Runtime};
+
+use clients::Measured;
+use quorum::Quorum;
+
+#[derive(Parser)]
+struct Options {
+    /// How many clients wait for a commit at any time, one record each
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 64, 4096])]
+    clients: Vec<usize>,
+    /// How long each measurement takes, behind what is let go by before it. All records stay in memory meanwhile
+    #[arg(long, default_value_t = 2.0)]
+    secs: f64,
+    /// How often each side is measured; the figures are medians
+    #[arg(long, default_value_t = 5)]
+    turns: usize,
+    /// Threads of the runtime that runs voters and clients of a side
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
+    workers: Vec<usize>,
+    /// Measure openraft as well, in turns with ours
+    #[arg(long)]
+    peer: bool,
+    /// One JSON line for each figure instead of text
+    #[arg(long)]
+    json: bool,
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> Result<(), Error> {
+    let options = Options::parse();
+    let report = Report::new("memory-quorum", options.json, facts(Path::new(".")));
+    for &workers in &options.workers {
+        for &clients in &options.clients {
+            compare(&options, workers, clients, &report)?;
+        }
+    }
+    Ok(())
+}
+
+fn compare(options: &Options, workers: usize, clients: usize, report: &Report) -> Result<(), Error> {
+    let duration = Duration::from_secs_f64(options.secs);
+    let mut ours = Vec::new();
+    let mut theirs = Vec::new();
+    for _ in 0..options.turns.max(1) {
+        ours.push(measure::<ours::Voters>(workers, clients, duration)?);
+        if options.peer {
+            theirs.push(measure::<peer::Voters>(workers, clients, duration)?);
+        }
+    }
+    let figure = |name: &str, unit: &str, goal: Option<Goal>, value: fn(&Measured) -> f64| {
+        let ours: Vec<f64> = ours.iter().map(value).collect();
+        let theirs: Vec<f64> = theirs.iter().map(value).collect();
+        let peer = options.peer.then_some((peer::NAME, &theirs[..]));
+        report.figure(&Figure {
+            name,
+            parameters: json!({
+                "clients": clients,
+                "record_bytes": quorum::RECORD_BYTES,
+                "workers": workers,
+                "secs": options.secs,
+                "sync": "none: in memory",
+                "ours": ours::HOW,
+                "theirs": options.peer.then_some(peer::HOW),
+            }),
+            unit,
+            ours: &ours,
+            peer,
+            goal,
+        });
+    };
+    let faster = options.peer.then_some(match clients {
+        1 => Some(Goal::RatioMin(ONE_RATIO_MIN)),
+        4096 => Some(Goal::RatioMin(MANY_RATIO_MIN)),
+        _ => None,
+    });
+    figure("commits", "records/s", faster.flatten(), |measured| {
+        measured.per_second
+    });
+    let soon = (clients == 1).then_some(Goal::Max(ONE_MICROS_MAX));
+    figure("p50 of a commit", "us", soon, |measured| measured.p50_us);
+    figure("p99 of a commit", "us", None, |measured| measured.p99_us);
+    Ok(())
+}
+
+/// Voters that begin anew, on a runtime of their own: what one side leaves behind does not slow the other one down.
+fn measure<Q: Quorum>(workers: usize, clients: usize, duration: Duration) -> Result<Measured, Error> {
+    let runtime = runtime(workers)?;
+    runtime.block_on(async {
+        let quorum = Q::start().await?;
+        let measured = clients::run(&quorum, clients, duration).await?;
+        quorum.stop(measured.acknowledged).await?;
+        Ok(measured)
+    })
+}
+
+fn runtime(workers: usize) -> std::io::Result<Runtime> {
+    Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+}
+
+const ONE_RATIO_MIN: f64 = 3.0;
+const MANY_RATIO_MIN: f64 = 2.0;
+const ONE_MICROS_MAX: f64 = 18.0;
