@@ -187,6 +187,10 @@ impl<T: File> File for FaultyFile<T> {
 impl<F: FileSystem> FileSystem for FaultyFs<F> {
     type File = FaultyFile<F::File>;
 
+    fn waits(&self) -> bool {
+        self.inner.waits()
+    }
+
     fn open(&self, path: &Path, how: Open) -> io::Result<Self::File> {
         if matches!(how, Open::Create | Open::CreateNew) {
             count(&self.plan)?;

@@ -133,6 +133,11 @@ pub trait FileSystem: Clone + std::fmt::Debug + Send + Sync + 'static {
     /// Its open files.
     type File: File;
 
+    /// Whether a call may wait for a device. Whoever may not be held up leaves the calls to a thread of its own then.
+    fn waits(&self) -> bool {
+        true
+    }
+
     /// Opens a file.
     ///
     /// # Errors

@@ -7,7 +7,10 @@ use crate::names::SYNCED_FILE;
 use kraft_core::Epoch;
 use kraft_fs::{File, FileSystem, Open};
 use kraft_wire::batch::crc32c;
-use std::{io, path::Path};
+use std::{
+    io::{self, Write},
+    path::Path,
+};
 
 /// How far a log was durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,15 +27,17 @@ pub(crate) struct SyncedMark {
 const LINE_BYTES: usize = 96;
 
 impl SyncedMark {
-    fn line(&self) -> Vec<u8> {
-        let facts = format!("0 {} {} {}", self.segment, self.position, self.epoch);
-        let crc = crc32c(&[facts.as_bytes()]);
-        format!(
-            "{:<width$}\n",
-            format!("{facts} {crc:08x}"),
-            width = LINE_BYTES - 1
-        )
-        .into_bytes()
+    /// Made without a string in between, since each sync writes one.
+    fn line(&self) -> [u8; LINE_BYTES] {
+        let mut line = [b' '; LINE_BYTES];
+        line[LINE_BYTES - 1] = b'\n';
+        let mut rest = &mut line[..];
+        let fits = "the longest numbers leave room";
+        write!(rest, "0 {} {} {}", self.segment, self.position, self.epoch).expect(fits);
+        let end = LINE_BYTES - rest.len();
+        let crc = crc32c(&[&line[..end]]);
+        write!(&mut line[end..], " {crc:08x}").expect(fits);
+        line
     }
 
     fn parse(bytes: &[u8]) -> Option<Self> {
@@ -103,6 +108,9 @@ mod tests {
             file.mark(mark).unwrap();
             assert_eq!(read(&fs, dir), Some(mark));
         }
+        let line = fs.read_bounded(&dir.join(SYNCED_FILE), LINE_BYTES).unwrap();
+        let facts = format!("{:<width$}\n", "0 7 4096 3 be24b1f2", width = LINE_BYTES - 1);
+        assert_eq!(line, Some(facts.into_bytes()));
         file.0.write_all_at(b"8", 2).unwrap();
         assert_eq!(read(&fs, dir), None);
         file.clear().unwrap();

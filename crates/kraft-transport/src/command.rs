@@ -332,6 +332,18 @@ impl<S: StateMachine> CommandSender<S> {
         sent.map_err(|error| mpsc::error::SendError(error.0.command))
     }
 
+    /// Stamps and sends if there is room; without, the command comes back.
+    ///
+    /// # Errors
+    /// The engine is gone.
+    pub(crate) fn try_send(&self, command: Command<S>) -> Result<Option<Command<S>>, RaftError> {
+        match self.0.try_send(stamped(command)) {
+            Ok(()) => Ok(None),
+            Err(mpsc::error::TrySendError::Full(queued)) => Ok(Some(queued.command)),
+            Err(mpsc::error::TrySendError::Closed(_)) => Err(RaftError::Stopped),
+        }
+    }
+
     /// As [`send`](Self::send), for threads outside the runtime.
     ///
     /// # Errors

@@ -171,6 +171,8 @@ impl<S: StateMachine> MemoryNetwork<S> {
         MemoryPort {
             network: self.clone(),
             commands,
+            topic: Topic::default(),
+            listener: "CONTROLLER".into(),
         }
     }
 
@@ -185,6 +187,8 @@ impl<S: StateMachine> MemoryNetwork<S> {
 pub struct MemoryPort<S: StateMachine> {
     network: MemoryNetwork<S>,
     commands: CommandSender<S>,
+    topic: Topic,
+    listener: Arc<str>,
 }
 
 impl<S: StateMachine + Send + 'static> Network for MemoryPort<S> {
@@ -199,11 +203,17 @@ impl<S: StateMachine + Send + 'static> Network for MemoryPort<S> {
         let peer = peer.ok_or(RequestFault::Disconnected)?;
         let api = PeerApi::of(&body);
         let version = *api.versions().end();
-        let body = encode_request(&Topic::default(), &body, version);
+        let body = encode_request(&self.topic, &body, version);
         let body = body.map_err(|_| RequestFault::UnsupportedVersion)?;
+        let (reply, answer) = oneshot::channel();
+        let inbound = Inbound::new(api, body, version, Arc::clone(&self.listener), reply);
+        // Mostly there is room, and the peer has it before this node's turn ends.
+        let unsent = peer.try_send(Command::Inbound(inbound));
+        let unsent = unsent.map_err(|_| RequestFault::Disconnected)?;
+        let waits = unsent.map(|command| (peer, command));
         let commands = self.commands.clone();
         tokio::spawn(async move {
-            let outcome = match ask(&peer, api, version, body).await {
+            let outcome = match answered(waits, answer).await {
                 Some(body) => Command::response(
                     api,
                     PeerResponse {
@@ -227,15 +237,13 @@ impl<S: StateMachine + Send + 'static> Network for MemoryPort<S> {
 }
 
 /// `None` if the peer is gone, drops the request or is silent for too long.
-async fn ask<S: StateMachine>(
-    peer: &CommandSender<S>,
-    api: PeerApi,
-    version: i16,
-    body: Bytes,
+async fn answered<S: StateMachine>(
+    waits: Option<(CommandSender<S>, Command<S>)>,
+    answer: oneshot::Receiver<Bytes>,
 ) -> Option<Bytes> {
-    let (reply, answer) = oneshot::channel();
-    let inbound = Inbound::new(api, body, version, "CONTROLLER".into(), reply);
-    peer.send(Command::Inbound(inbound)).await.ok()?;
+    if let Some((peer, command)) = waits {
+        peer.send(command).await.ok()?;
+    }
     timeout(PATIENCE, answer).await.ok()?.ok()
 }
 

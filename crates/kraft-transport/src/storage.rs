@@ -4,8 +4,9 @@
 //! back as commands. [`perform_read`] and [`perform_snapshot`] are the work itself: production calls them on threads
 //! of their own, a simulator inline.
 
+use crate::command::Command;
 use bytes::Bytes;
-use kraft_core::{ControlRecord, SnapshotId, SnapshotWindow, Ticket, VoterSet};
+use kraft_core::{ControlRecord, SnapshotId, SnapshotWindow, StateMachine, Ticket, VoterSet};
 use kraft_fs::FileSystem;
 use kraft_log::{LogReader, ReadError, StorageOp};
 use kraft_snapshot::{SnapshotHeader, SnapshotReadError, SnapshotReader, SnapshotWriteError, SnapshotWriter};
@@ -22,6 +23,10 @@ pub trait Storage {
     /// Starts to write a snapshot, one at a time. It comes back as
     /// [`Command::SnapshotWritten`](crate::Command::SnapshotWritten).
     fn write_snapshot(&mut self, job: SnapshotJob);
+
+    /// Does what is queued for the log and tells what comes of it, where that waits for nothing. Called at the end of each
+    /// turn, until there is nothing to tell; a storage that leaves the work to a thread does nothing here.
+    fn work<S: StateMachine>(&mut self, _tell: impl FnMut(Command<S>)) {}
 }
 
 /// A read that the engine waits for.

@@ -242,6 +242,10 @@ impl File for MemFile {
 impl FileSystem for MemFs {
     type File = MemFile;
 
+    fn waits(&self) -> bool {
+        false
+    }
+
     fn open(&self, path: &Path, how: Open) -> io::Result<MemFile> {
         let mut state = self.state();
         let inode = match (state.file(path)?, how) {

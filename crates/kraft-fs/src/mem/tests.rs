@@ -72,6 +72,45 @@ fn torn_images_are_made_of_whole_sectors_and_replay_from_their_seed() {
     assert!(images.len() > 10, "the seeds reach many images");
 }
 
+/// Beside a model that keeps two whole copies.
+#[test]
+fn what_is_durable_is_what_the_last_sync_has_seen() {
+    for seed in 0..300 {
+        let mut rng = Rng(seed);
+        let fs = fs();
+        let file = fs.open(&dir().join("f"), Open::CreateNew).unwrap();
+        fs.sync_dir(dir()).unwrap();
+        let (mut model, mut durable) = (Vec::new(), Vec::new());
+        for step in 0..40 {
+            let at = rng.below(3000) as usize;
+            match rng.below(5) {
+                0 => {
+                    file.sync_data().unwrap();
+                    durable.clone_from(&model);
+                }
+                1 => {
+                    file.set_len(at as u64).unwrap();
+                    model.resize(at, 0);
+                }
+                appends => {
+                    let at = if appends == 2 { model.len() } else { at };
+                    let bytes = vec![step + 1; 1 + rng.below(1500) as usize];
+                    file.write_all_at(&bytes, at as u64).unwrap();
+                    model.resize(model.len().max(at + bytes.len()), 0);
+                    model[at..at + bytes.len()].copy_from_slice(&bytes);
+                }
+            }
+            assert_eq!(read(&fs, "f").as_ref(), Some(&model), "seed {seed}");
+            let lost = fs.crash_image(Unsynced::Lost);
+            assert_eq!(read(&lost, "f").as_ref(), Some(&durable), "seed {seed}");
+            let torn = read(&fs.crash_image(Unsynced::Torn { seed }), "f").unwrap();
+            let of = |whole: &[u8], at: usize| whole.get(at).copied().unwrap_or(0);
+            let explained = |(at, byte): (usize, &u8)| [of(&model, at), of(&durable, at)].contains(byte);
+            assert!(torn.iter().enumerate().all(explained), "seed {seed}");
+        }
+    }
+}
+
 #[test]
 fn replacing_a_file_leaves_the_old_or_the_new_content_at_every_crash() {
     let fs = fs();

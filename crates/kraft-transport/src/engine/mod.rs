@@ -246,11 +246,27 @@ where
             self.propose_waiting(now);
             self.apply_committed(now);
             self.poll_machine(now);
+            self.work_on_log(now);
         }
         self.publish(now);
         Turn {
             next: self.next_turn(now),
             ended: self.ended.clone(),
+        }
+    }
+
+    /// Has the storage do what the turn has ordered, where it has no thread for that, and goes on from there.
+    fn work_on_log(&mut self, now: Time) {
+        let mut done = Vec::new();
+        loop {
+            self.storage.work(|command| done.push(command));
+            if done.is_empty() || self.ended.is_some() {
+                return;
+            }
+            for command in done.drain(..) {
+                self.handle(command, now);
+            }
+            self.apply_committed(now);
         }
     }
 

@@ -32,20 +32,25 @@ where
     let mut commands = VecDeque::with_capacity(DRAINED_MAX);
     let mut alarm = Alarm::default();
     let mut halted = false;
+    // The clock is looked at as rarely as can be: in a process that has all voters that is a good part of the work.
+    let mut now = clock::now();
     loop {
-        let Turn { next, ended } = engine.turn(&mut commands, clock::now());
+        let Turn { next, ended } = engine.turn(&mut commands, now);
         if let Some(how) = ended {
             return (how, halted);
         }
+        let began = clock::monotonic();
         match next {
-            Some(due) if due <= clock::monotonic() => {
+            Some(due) if due <= began => {
                 receive_waiting(queue, &mut arrived);
                 // Long work in slices: others get their turn between two of them.
                 tokio::task::yield_now().await;
+                now = clock::now();
             }
             next => {
-                let began = clock::monotonic();
+                // What is due is found out in the turn, whatever it is that brought it.
                 tokio::select! {
+                    biased;
                     received = queue.recv_many(&mut arrived, DRAINED_MAX) => {
                         if received == 0 {
                             return (Ok(()), true);
@@ -53,9 +58,11 @@ where
                     }
                     () = alarm.due(next) => {}
                 }
-                idle.waited(began, clock::monotonic());
+                now = clock::now();
+                idle.waited(began, now.mono);
                 if engine.is_crowded() {
                     gather(queue, &mut arrived).await;
+                    now = clock::now();
                 }
             }
         }

@@ -3,6 +3,7 @@
 mod config;
 mod drive;
 mod handle;
+mod rounds;
 mod threads;
 mod voter;
 

@@ -1,12 +1,14 @@
-//! The threads that touch the disk: one writes the log, one makes blocks ready for it, one reads, one writes snapshots.
+//! The threads that touch the disk: one writes the log, one makes blocks ready for it, one reads, one writes snapshots. Where
+//! no call waits, the log is written without them.
 
+use super::rounds::{OwnLog, close, report};
 use crate::{
     command::{Command, CommandSender},
     storage::{ReadId, ReadRequest, SnapshotJob, Storage, perform_read, perform_snapshot},
 };
-use kraft_core::{Event, StateMachine, Ticket};
+use kraft_core::{StateMachine, Ticket};
 use kraft_fs::FileSystem;
-use kraft_log::{LogReader, LogWriter, Preparer, RejectedSnapshot, StorageOp};
+use kraft_log::{LogReader, LogWriter, Preparer, StorageOp};
 use std::{
     collections::VecDeque,
     io,
@@ -14,24 +16,37 @@ use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, mpsc},
     thread::{self, JoinHandle},
 };
-use tracing::{error, info, warn};
+use tracing::{error, warn};
 
 /// The storage of a running node: queues, with a thread at the end of each.
 pub(crate) struct ThreadedStorage {
-    log: Arc<LogQueue>,
+    log: Log,
     reads: mpsc::Sender<(ReadId, ReadRequest)>,
     snapshots: mpsc::Sender<SnapshotJob>,
 }
 
-/// The log thread, for whoever ends the node.
-pub(crate) struct LogThread {
-    queue: Arc<LogQueue>,
-    thread: JoinHandle<()>,
+/// Where operations of the log go.
+enum Log {
+    /// To a thread.
+    Thread(Arc<LogQueue>),
+    /// Nowhere: the engine's turn does them.
+    Own(OwnLog),
+}
+
+/// The log, for whoever ends the node.
+pub(crate) enum LogThread {
+    /// A thread, and its queue.
+    Thread {
+        queue: Arc<LogQueue>,
+        thread: JoinHandle<()>,
+    },
+    /// None.
+    Own(OwnLog),
 }
 
 /// Operations for the log thread. The core bounds them: one Fetch answer at a time, proposals up to a sum of bytes.
 #[derive(Default)]
-struct LogQueue {
+pub(crate) struct LogQueue {
     state: Mutex<LogState>,
     changed: Condvar,
 }
@@ -67,19 +82,15 @@ impl ThreadedStorage {
         F: FileSystem,
         Command<S>: Send,
     {
-        let queue = Arc::new(LogQueue::default());
-        let thread = {
-            let (queue, commands) = (Arc::clone(&queue), commands.clone());
-            spawn("log", commands.clone(), move || {
-                write_log(writer, &queue, &commands)
-            })?
+        let (log, log_thread) = if reader.fs().waits() {
+            let queue = Arc::new(LogQueue::default());
+            let thread = start_log(writer, preparer, &queue, &commands)?;
+            let log = Log::Thread(Arc::clone(&queue));
+            (log, LogThread::Thread { queue, thread })
+        } else {
+            let log = OwnLog::new(writer);
+            (Log::Own(log.clone()), LogThread::Own(log))
         };
-        // It ends with the log thread.
-        spawn("prepare", commands.clone(), move || {
-            if let Err(error) = preparer.run() {
-                warn!(%error, "no blocks are made ready ahead of the log any more");
-            }
-        })?;
         let (reads, requests) = mpsc::channel::<(ReadId, ReadRequest)>();
         {
             let (reader, commands) = (reader.clone(), commands.clone());
@@ -108,18 +119,23 @@ impl ThreadedStorage {
             }
         })?;
         let storage = Self {
-            log: Arc::clone(&queue),
+            log,
             reads,
             snapshots,
         };
-        Ok((storage, LogThread { queue, thread }))
+        Ok((storage, log_thread))
     }
 }
 
 impl Storage for ThreadedStorage {
     fn submit(&mut self, ticket: Ticket, op: StorageOp) {
-        self.log.lock().ops.push_back((ticket, op));
-        self.log.changed.notify_one();
+        match &self.log {
+            Log::Thread(queue) => {
+                queue.lock().ops.push_back((ticket, op));
+                queue.changed.notify_one();
+            }
+            Log::Own(log) => log.submit(ticket, op),
+        }
     }
 
     fn read(&mut self, read: ReadId, request: ReadRequest) {
@@ -131,15 +147,26 @@ impl Storage for ThreadedStorage {
         // The thread ends only when the engine is gone.
         let _ = self.snapshots.send(job);
     }
+
+    fn work<S: StateMachine>(&mut self, tell: impl FnMut(Command<S>)) {
+        if let Log::Own(log) = &self.log {
+            log.work(tell);
+        }
+    }
 }
 
 impl LogThread {
     /// Ends the thread and waits for it. Blocks.
     pub(crate) fn end(self, ending: Ending) {
-        self.queue.lock().ending = Some(ending);
-        self.queue.changed.notify_one();
-        if self.thread.join().is_err() {
-            error!("the log thread has panicked");
+        match self {
+            Self::Thread { queue, thread } => {
+                queue.lock().ending = Some(ending);
+                queue.changed.notify_one();
+                if thread.join().is_err() {
+                    error!("the log thread has panicked");
+                }
+            }
+            Self::Own(log) => log.end(ending),
         }
     }
 }
@@ -173,6 +200,32 @@ impl LogQueue {
     }
 }
 
+/// Starts the thread that writes the log, and the one that makes blocks ready for it and ends with it.
+fn start_log<S, F>(
+    writer: LogWriter<F>,
+    preparer: Preparer<F>,
+    queue: &Arc<LogQueue>,
+    commands: &CommandSender<S>,
+) -> io::Result<JoinHandle<()>>
+where
+    S: StateMachine + 'static,
+    F: FileSystem,
+    Command<S>: Send,
+{
+    let thread = {
+        let (queue, commands) = (Arc::clone(queue), commands.clone());
+        spawn("log", commands.clone(), move || {
+            write_log(writer, &queue, &commands)
+        })?
+    };
+    spawn("prepare", commands.clone(), move || {
+        if let Err(error) = preparer.run() {
+            warn!(%error, "no blocks are made ready ahead of the log any more");
+        }
+    })?;
+    Ok(thread)
+}
+
 /// What is queued while a round is being synced goes into the next one: that is the group commit.
 fn write_log<S: StateMachine, F: FileSystem>(
     mut writer: LogWriter<F>,
@@ -184,46 +237,16 @@ fn write_log<S: StateMachine, F: FileSystem>(
         if let Some(ending) = queue.take(&mut ops) {
             break ending;
         }
-        let command = match writer.run_round(&mut ops) {
-            Ok(round) => {
-                if let Some(RejectedSnapshot { snapshot, reason }) = round.rejected {
-                    warn!(
-                        end_offset = snapshot.end_offset,
-                        epoch = snapshot.epoch.0,
-                        %reason,
-                        "a fetched snapshot failed its checks and is deleted"
-                    );
-                    // An engine that is gone is found out by the next report.
-                    let _ = commands.blocking_send(Command::Event(Event::SnapshotRejected { snapshot }));
-                }
-                if let Some(cleaned) = round.cleaned {
-                    info!(
-                        start = cleaned.oldest.end_offset,
-                        "removed old snapshots and segments"
-                    );
-                    // As above.
-                    let _ = commands.blocking_send(Command::LogCleaned(cleaned));
-                }
-                Command::Event(Event::Durable { up_to: round.up_to })
-            }
-            Err(error) => {
-                error!(%error, "storage failed");
-                let reason = error.to_string();
-                // An engine that is gone needs no answer.
-                let _ = commands.blocking_send(Command::StorageFailed { reason });
-                return;
-            }
-        };
-        if commands.blocking_send(command).is_err() && queue.lock().ending.is_none() {
+        let mut heard = true;
+        // An engine that is gone needs no word, and no further round, unless it has said how to end.
+        let tell = |command| heard = commands.blocking_send(command).is_ok();
+        let goes_on = report(writer.run_round(&mut ops), tell);
+        if !goes_on || (!heard && queue.lock().ending.is_none()) {
             return;
         }
     };
     match ending {
-        Ending::Close => {
-            if let Err(error) = writer.close() {
-                error!(%error, "the log could not be closed");
-            }
-        }
+        Ending::Close => close(writer),
         Ending::Abandon => {}
     }
 }
