@@ -128,8 +128,12 @@ impl LogIndex {
     }
 
     /// Takes account of a snapshot that stands in the directory under its final name.
+    ///
+    /// One that the start of the log has passed while it was written is of no use. The next [`StorageOp::Clean`] removes it.
     pub fn snapshot_stored(&mut self, id: SnapshotId, size: u64) {
-        self.snapshots.insert(id, size);
+        if id.end_offset >= self.start {
+            self.snapshots.insert(id, size);
+        }
     }
 
     /// Takes account of a snapshot that is gone.

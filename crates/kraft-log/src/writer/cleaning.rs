@@ -20,11 +20,17 @@ impl<F: FileSystem> LogWriter<F> {
         let shared = self.shared.clone();
         let Shared { fs, dir, .. } = &*shared;
         self.deleted.tell(fs, now_ms)?;
+        let mut snapshots = frozen_snapshots(fs, dir)?;
+        if let Some(first) = self.passed(&snapshots) {
+            self.remove_snapshots_before(first)?;
+            self.deleted.tell(fs, now_ms)?;
+            snapshots = frozen_snapshots(fs, dir)?;
+        }
         let mut extent = Extent {
             start: self.start,
             segments: Vec::new(),
             high_watermark,
-            snapshots: frozen_snapshots(fs, dir)?,
+            snapshots,
         };
         let layout = self.shared.layout();
         let sizes = layout.segments.iter();
@@ -61,6 +67,15 @@ impl<F: FileSystem> LogWriter<F> {
         self.start = extent.start;
         self.cleaned = Some(Cleaned { oldest });
         self.deleted.tell(fs, now_ms)
+    }
+
+    /// The snapshot that the log begins with, if there is one before it: that was still being written when the log was cut, or
+    /// replaced, at a later one.
+    fn passed(&self, snapshots: &[Candidate]) -> Option<SnapshotId> {
+        let first = snapshots
+            .iter()
+            .position(|candidate| candidate.id.end_offset >= self.start)?;
+        (first > 0).then(|| snapshots[first].id)
     }
 
     pub(super) fn remove_snapshots_before(&mut self, newest: SnapshotId) -> Result<(), StorageError> {

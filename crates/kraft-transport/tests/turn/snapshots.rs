@@ -7,7 +7,9 @@ use crate::{
 use kraft_core::{LogView, RoleName, SnapshotId, StateMachine};
 use kraft_fs::{FileSystem, MemFs};
 use kraft_snapshot::frozen_name;
-use kraft_transport::{Command, NodeError, QueuedCommand, RaftError, SnapshotOutcome};
+use kraft_transport::{
+    Command, NodeError, QueuedCommand, RaftError, SnapshotOutcome, storage::perform_snapshot,
+};
 use std::{collections::VecDeque, path::Path, time::Duration};
 use tokio::sync::oneshot;
 
@@ -333,4 +335,34 @@ fn a_follower_writes_snapshots_as_a_leader_does() {
     assert_eq!(node.snapshot_end(), Some(3), "only what is committed");
     assert_eq!(node.end(), 4);
     assert_eq!(node.engine.replica().role(), RoleName::Follower);
+}
+
+#[test]
+fn a_snapshot_that_the_log_has_left_behind_while_it_was_written_is_removed() {
+    let fs = MemFs::new();
+    let mut node = follower(&fs);
+    node.engine.storage_mut().slow = true;
+    node.replicated(&["one", "two", "three"], 3);
+    let (reply, mut written) = oneshot::channel();
+    node.turn([Command::TriggerSnapshot { reply }]);
+    let job = node.engine.storage_mut().waiting.pop().expect("it is begun");
+    let good = snapshot_file();
+    node.offered();
+    node.served(good.len(), 0, good);
+    node.flush();
+    node.flush();
+    assert_eq!(node.engine.log().start(), FETCHED.end_offset);
+
+    let snapshot = job.snapshot;
+    let outcome = perform_snapshot(&node.engine.storage_mut().reader, job);
+    assert_eq!(snapshot_files(&fs).len(), 2);
+    node.turn([Command::SnapshotWritten { snapshot, outcome }]);
+    assert_eq!(written.try_recv(), Ok(Ok(())), "there is a newer one");
+    assert_eq!(
+        node.engine.log().earliest_snapshot(),
+        Some(FETCHED),
+        "the log begins with it"
+    );
+    node.flush();
+    assert_eq!(snapshot_files(&fs), [frozen_name(FETCHED)]);
 }
