@@ -252,6 +252,7 @@ impl Replica {
         }
     }
 
+    #[inline(always)]
     fn read_plan(&self, from: &ReplicaKey, offset: i64, max_bytes: i32, turn: &Turn<'_>) -> FetchPlan {
         let up_to = self.unserved(self.fetcher(from), turn);
         if offset < up_to.unwrap_or(turn.end.last_offset) {
@@ -278,11 +279,16 @@ impl Replica {
 
     /// Where a leader's log goes on with what it does not serve yet, as it takes a vote: voters get that once the leader's disk
     /// has it, everybody else, those who lose their vote included, once it is committed.
+    #[inline(always)]
     fn unserved(&self, to: Fetcher, turn: &Turn<'_>) -> Option<i64> {
-        let Role::Leader(leader) = &self.role else {
-            return None;
-        };
-        let base = leader.open_removal?;
+        match &self.role {
+            Role::Leader(leader) => self.unserved_removal(leader.open_removal?, to, turn),
+            _ => None,
+        }
+    }
+
+    #[inline(never)]
+    fn unserved_removal(&self, base: i64, to: Fetcher, turn: &Turn<'_>) -> Option<i64> {
         if mutated!(ServesUnflushedRemoval) {
             return None;
         }

@@ -29,7 +29,6 @@ impl Replica {
         else {
             unreachable!("only the answer to a Fetch comes here");
         };
-        let (high_watermark, diverging, snapshot) = (*high_watermark, *diverging, *snapshot);
         if answer.leader.is_none() {
             answer.leader = leader_id.known();
         }
@@ -37,9 +36,8 @@ impl Replica {
             self.wake = Wake::NOW;
             return discard(records, turn);
         }
+        let high_watermark = *high_watermark;
         let follows = matches!(self.role, Role::Follower(_));
-        let diverging = diverging.filter(|at| at.epoch >= Epoch(0));
-        let snapshot = snapshot.filter(|id| id.epoch >= Epoch(0) || id.end_offset >= 0);
         let success = if !follows {
             // The leader serves us, but nobody says where it listens. Asking on and on would not change that.
             discard(records, turn);
@@ -47,10 +45,10 @@ impl Replica {
         } else if answer.error != ErrorCode::None {
             discard(records, turn);
             false
-        } else if let Some(at) = diverging {
+        } else if let Some(at) = diverging.filter(|at| at.epoch >= Epoch(0)) {
             discard(records, turn);
             self.truncate_to(at, turn)
-        } else if let Some(id) = snapshot {
+        } else if let Some(id) = snapshot.filter(|id| id.epoch >= Epoch(0) || id.end_offset >= 0) {
             discard(records, turn);
             self.begin_download(id, turn)
         } else {

@@ -6,8 +6,9 @@ use crate::{
     endpoints::Endpoint,
     handles::{RequestId, Ticket},
     ids::{NodeId, ReplicaKey},
+    offsets::LogEnd,
     peer_request::PeerRequest,
-    role::Role,
+    role::{Role, follower::Download},
     text::Text,
 };
 
@@ -142,7 +143,7 @@ impl Replica {
         };
         let to = ReplicaKey::without_directory(self.bootstrap[index]);
         let endpoint = self.bootstrap_endpoints[index].clone();
-        self.send_fetch(to, endpoint, turn);
+        self.send(to, endpoint, self.fetch(turn.end), self.fetch_waits_for(), turn);
         true
     }
 
@@ -153,14 +154,33 @@ impl Replica {
         let Role::Follower(follower) = &self.role else {
             return false;
         };
-        let Some(endpoint) = follower.endpoint.clone() else {
+        let Some(endpoint) = &follower.endpoint else {
             return false;
         };
-        let to = follower.key;
-        let Some(download) = follower.download else {
-            self.send_fetch(to, endpoint, turn);
+        if let Some(download) = follower.download {
+            let (to, endpoint) = (follower.key, endpoint.clone());
+            self.send_fetch_snapshot(to, endpoint, download, turn);
             return true;
-        };
+        }
+        let request = self.connections.sent(follower.key.id, turn.mono());
+        turn.emit(Action::Send {
+            request,
+            to: follower.key,
+            endpoint: endpoint.clone(),
+            body: self.fetch(turn.end),
+            after: self.fetch_waits_for(),
+        });
+        true
+    }
+
+    /// Waits for the piece before, so that a fast leader does not fill the queue of a slow disk.
+    fn send_fetch_snapshot(
+        &mut self,
+        to: ReplicaKey,
+        endpoint: Endpoint,
+        download: Download,
+        turn: &mut Turn<'_>,
+    ) {
         let body = PeerRequest::FetchSnapshot {
             cluster_id: self.cluster_id(),
             replica: self.config.local,
@@ -169,35 +189,31 @@ impl Replica {
             position: i64::try_from(download.position).unwrap_or(i64::MAX),
             max_bytes: self.config.fetch_snapshot_max_bytes,
         };
-        // Waits for the piece before, so that a fast leader does not fill the queue of a slow disk.
         self.send(to, endpoint, body, self.tickets.newest(), turn);
-        true
     }
 
-    /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything. On that of
-    /// others nobody counts: it waits for what the answer before the last one has brought, so that not all of a fast leader's
-    /// log gathers before a slow disk.
     #[inline(always)]
-    fn send_fetch(&mut self, to: ReplicaKey, endpoint: Endpoint, turn: &mut Turn<'_>) {
-        let may_vote = self.config.can_become_voter || self.is_voter();
-        let after = if mutated!(FetchNotFlushed) {
-            self.tickets.election()
-        } else if may_vote {
-            self.tickets.newest()
-        } else {
-            let before = core::mem::replace(&mut self.observed, self.tickets.newest());
-            self.tickets.election().max(before)
-        };
-        let body = PeerRequest::Fetch {
+    fn fetch(&self, log_end: LogEnd) -> PeerRequest {
+        PeerRequest::Fetch {
             cluster_id: self.cluster_id(),
             replica: self.config.local,
             epoch: self.epoch,
-            log_end: turn.end,
+            log_end,
             high_watermark: self.high_watermark.unwrap_or(-1),
             max_wait_ms: self.fetch_max_wait_ms,
             max_bytes: self.config.fetch_max_bytes,
-        };
-        self.send(to, endpoint, body, after, turn);
+        }
+    }
+
+    /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything.
+    #[inline(always)]
+    fn fetch_waits_for(&self) -> Ticket {
+        let may_vote = self.config.can_become_voter || self.is_voter();
+        if may_vote && !mutated!(FetchNotFlushed) {
+            self.tickets.newest()
+        } else {
+            self.tickets.election()
+        }
     }
 
     pub(super) fn send_update_voter(&mut self, turn: &mut Turn<'_>) -> bool {
