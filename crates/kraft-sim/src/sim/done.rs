@@ -234,8 +234,18 @@ impl<S: StateMachine> Simulation<S> {
         let Some(voter) = voters.get(id).map(|voter| voter.key) else {
             return Ok(());
         };
-        let staying = voters.iter().filter(|voter| voter.key.id != id);
-        let sound = staying.filter(|voter| self.is_sound(voter));
+        let staying: Vec<_> = voters.iter().filter(|voter| voter.key.id != id).collect();
+        let is_asked = |node: NodeId| {
+            self.world
+                .ids()
+                .take(self.world.voters as usize)
+                .any(|first| first == node)
+        };
+        if !staying.iter().any(|voter| is_asked(voter.key.id)) {
+            // Whoever loses its leader asks the first voters for the next one, and one of them has to know.
+            return Ok(());
+        }
+        let sound = staying.iter().filter(|voter| self.is_sound(voter));
         let removes_itself = self.nodes[leader].id == id;
         let voters_then = voters.len() - usize::from(!removes_itself);
         if sound.count() <= voters_then / 2 {
