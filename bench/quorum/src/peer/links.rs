@@ -5,13 +5,13 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use futures_util::{Stream, StreamExt, future::BoxFuture, stream::BoxStream};
-use openraft::type_config::alias::{SnapshotOf, VoteOf};
 use openraft::errors::{RPCError, ReplicationClosed, StreamingError, Unreachable};
 use openraft::network::RPCOption;
 use openraft::raft::{
     AppendEntriesRequest, AppendEntriesResponse, SnapshotResponse, StreamAppendResult, VoteRequest,
     VoteResponse,
 };
+use openraft::type_config::alias::{SnapshotOf, VoteOf};
 use openraft::{EmptyNode, OptionalSend, RaftNetworkFactory, RaftNetworkV2};
 
 use super::machine::Count;
