@@ -14,14 +14,14 @@ use kraft_snapshot::{SnapshotHeader, SnapshotReadError, SnapshotReader, Snapshot
 /// The disk as the engine sees it. Every method takes its work and returns at once.
 pub trait Storage {
     /// Queues an operation for the log thread, which does them in order. The outcome comes back as
-    /// `Event::Durable`, preceded by `Event::SnapshotRejected` if a fetched snapshot failed its checks, or as [`Command::StorageFailed`](crate::Command::StorageFailed).
+    /// `Event::Durable`, preceded by `Event::SnapshotRejected` if a fetched snapshot failed its checks, or as [`Command::StorageFailed`].
     fn submit(&mut self, ticket: Ticket, op: StorageOp);
 
-    /// Starts a read. It comes back as [`Command::ReadDone`](crate::Command::ReadDone).
+    /// Starts a read. It comes back as [`Command::ReadDone`].
     fn read(&mut self, read: ReadId, request: ReadRequest);
 
     /// Starts to write a snapshot, one at a time. It comes back as
-    /// [`Command::SnapshotWritten`](crate::Command::SnapshotWritten).
+    /// [`Command::SnapshotWritten`].
     fn write_snapshot(&mut self, job: SnapshotJob);
 
     /// Does what is queued for the log and tells what comes of it, where that waits for nothing. Called at the end of each
