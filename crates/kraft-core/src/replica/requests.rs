@@ -1,6 +1,6 @@
 //! The requests that a replica sends.
 
-use super::{Replica, turn::Turn};
+use super::{Replica, tickets::Tickets, turn::Turn};
 use crate::{
     action::Action,
     endpoints::Endpoint,
@@ -143,7 +143,8 @@ impl Replica {
         };
         let to = ReplicaKey::without_directory(self.bootstrap[index]);
         let endpoint = self.bootstrap_endpoints[index].clone();
-        self.send(to, endpoint, self.fetch(turn.end), self.fetch_waits_for(), turn);
+        let after = Self::fetch_waits_for(self.may_vote(), self.tickets, &mut self.observed);
+        self.send(to, endpoint, self.fetch(turn.end), after, turn);
         true
     }
 
@@ -162,13 +163,14 @@ impl Replica {
             self.send_fetch_snapshot(to, endpoint, download, turn);
             return true;
         }
+        let after = Self::fetch_waits_for(self.may_vote(), self.tickets, &mut self.observed);
         let request = self.connections.sent(follower.key.id, turn.mono());
         turn.emit(Action::Send {
             request,
             to: follower.key,
             endpoint: endpoint.clone(),
             body: self.fetch(turn.end),
-            after: self.fetch_waits_for(),
+            after,
         });
         true
     }
@@ -205,14 +207,22 @@ impl Replica {
         }
     }
 
-    /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything.
+    fn may_vote(&self) -> bool {
+        self.config.can_become_voter || self.is_voter()
+    }
+
+    /// The leader counts on what a Fetch says being durable, so that of a replica that may vote waits for everything. On that of
+    /// others nobody counts: it waits for what the answer before the last one has brought, `observed`, so that not all of a fast
+    /// leader's log gathers before a slow disk.
     #[inline(always)]
-    fn fetch_waits_for(&self) -> Ticket {
-        let may_vote = self.config.can_become_voter || self.is_voter();
-        if may_vote && !mutated!(FetchNotFlushed) {
-            self.tickets.newest()
+    fn fetch_waits_for(may_vote: bool, tickets: Tickets, observed: &mut Ticket) -> Ticket {
+        if mutated!(FetchNotFlushed) {
+            tickets.election()
+        } else if may_vote {
+            tickets.newest()
         } else {
-            self.tickets.election()
+            let before = core::mem::replace(observed, tickets.newest());
+            tickets.election().max(before)
         }
     }
 
