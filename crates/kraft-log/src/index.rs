@@ -167,6 +167,12 @@ impl LogIndex {
         self.recent.read(from, max_bytes, up_to)
     }
 
+    /// As [`recent`](Self::recent), in parts as they lie in memory, none of them empty, which are not copied together.
+    #[must_use]
+    pub fn recent_parts(&self, from: i64, max_bytes: usize, up_to: i64) -> Option<Vec<Bytes>> {
+        self.recent.parts(from, max_bytes, up_to)
+    }
+
     fn append(&mut self, infos: &[BatchInfo]) {
         assert!(!infos.is_empty(), "an append has a batch");
         for info in infos {

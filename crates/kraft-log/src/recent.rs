@@ -118,6 +118,18 @@ impl Recent {
     /// Whole batches that end at or before `up_to`, from the one that contains `from`, at least one, otherwise not
     /// more than `max_bytes`. `None` if that batch is not here.
     pub(crate) fn read(&self, from: i64, max_bytes: usize, up_to: i64) -> Option<Bytes> {
+        match self.parts(from, max_bytes, up_to)?.as_slice() {
+            [one] => Some(one.clone()),
+            many => {
+                let mut joined = BytesMut::with_capacity(many.iter().map(Bytes::len).sum());
+                many.iter().for_each(|part| joined.extend_from_slice(part));
+                Some(joined.freeze())
+            }
+        }
+    }
+
+    /// The same where they lie, at least one part.
+    pub(crate) fn parts(&self, from: i64, max_bytes: usize, up_to: i64) -> Option<Vec<Bytes>> {
         let first = self.first_with(from);
         if self.appends.get(first)?.base > from {
             return None;
@@ -146,15 +158,7 @@ impl Recent {
                 break 'appends;
             }
         }
-        match parts.as_slice() {
-            [] => None,
-            [one] => Some(one.clone()),
-            many => {
-                let mut joined = BytesMut::with_capacity(total);
-                many.iter().for_each(|part| joined.extend_from_slice(part));
-                Some(joined.freeze())
-            }
-        }
+        (!parts.is_empty()).then_some(parts)
     }
 }
 

@@ -48,6 +48,8 @@ pub struct LogWriter<F: FileSystem> {
     rejected: Option<RejectedSnapshot>,
     completed: Ticket,
     failed: bool,
+    /// Small appends are copied together here to be written at once.
+    joined: Vec<u8>,
 }
 
 impl<F: FileSystem> Drop for LogWriter<F> {
@@ -67,7 +69,7 @@ impl<F: FileSystem> std::fmt::Debug for LogWriter<F> {
     }
 }
 
-/// Appends that are written by one call and made durable by one sync.
+/// Appends that are made durable by one sync.
 #[derive(Debug, Default)]
 struct Gathered {
     parts: Vec<Bytes>,
@@ -109,6 +111,7 @@ impl<F: FileSystem> LogWriter<F> {
             rejected: None,
             completed: Ticket::NONE,
             failed: false,
+            joined: Vec::new(),
         };
         writer.follow(base, size, size)?;
         Ok((writer, blocks))
@@ -165,7 +168,7 @@ impl<F: FileSystem> LogWriter<F> {
             ops.pop_front();
         }
         if !gathered.parts.is_empty() {
-            self.write(&joined(&gathered.parts), &gathered.infos)?;
+            self.write_gathered(&gathered)?;
             self.sync()?;
             return Ok(done);
         }
@@ -279,6 +282,7 @@ impl<F: FileSystem> LogWriter<F> {
                 count += 1;
             }
             let end = position + bytes as usize;
+            self.claim(bytes)?;
             self.write(&batches[position..end], &rest[..count])?;
             self.sync()?;
             position = end;
@@ -287,16 +291,47 @@ impl<F: FileSystem> LogWriter<F> {
         Ok(())
     }
 
-    /// Writes batches at the end of the last segment.
+    /// Writes what has been gathered, in as few pieces as a small buffer allows: what a stall of the disk has let
+    /// gather is not copied together, for memory that is large once tends to stay with the process.
+    fn write_gathered(&mut self, gathered: &Gathered) -> Result<(), StorageError> {
+        let (mut parts, mut infos) = (&gathered.parts[..], &gathered.infos[..]);
+        self.claim(gathered.bytes)?;
+        while let Some(first) = parts.first() {
+            let mut joined = std::mem::take(&mut self.joined);
+            joined.clear();
+            let together = together(parts);
+            let bytes = match &parts[..together] {
+                [_] => &first[..],
+                many => {
+                    many.iter().for_each(|part| joined.extend_from_slice(part));
+                    &joined[..]
+                }
+            };
+            let described = described(bytes.len(), infos);
+            self.write(bytes, &infos[..described])?;
+            self.joined = joined;
+            parts = &parts[together..];
+            infos = &infos[described..];
+        }
+        Ok(())
+    }
+
+    /// Asks for the place of what is written next and becomes durable with one sync.
+    fn claim(&self, bytes: u64) -> Result<(), StorageError> {
+        let end = self.shared.layout().newest().1.written + bytes;
+        self.blocks.claim(end).map_err(|error| {
+            let layout = self.shared.layout();
+            failed("preparing blocks for", &layout.newest().1.path)(error)
+        })
+    }
+
+    /// Writes batches at the end of the last segment, where their place has been asked for.
     fn write(&mut self, bytes: &[u8], infos: &[BatchInfo]) -> Result<(), StorageError> {
         let (file, path, start) = {
             let layout = self.shared.layout();
             let (_, segment) = layout.newest();
             (segment.file.clone(), segment.path.clone(), segment.written)
         };
-        self.blocks
-            .claim(start + bytes.len() as u64)
-            .map_err(failed("preparing blocks for", &path))?;
         file.write_all_at(bytes, start)
             .map_err(failed("writing", &path))?;
         self.publish(bytes, infos);
@@ -443,14 +478,55 @@ fn newest_timestamp(batches: &[u8], infos: &[BatchInfo]) -> i64 {
     timestamps.max().unwrap_or(-1)
 }
 
-fn joined(parts: &[Bytes]) -> Bytes {
-    match parts {
-        [one] => one.clone(),
-        many => many.concat().into(),
-    }
+/// How many of the parts, at least one, are written as one.
+fn together(parts: &[Bytes]) -> usize {
+    let mut bytes = 0;
+    let fits = |part: &&Bytes| {
+        bytes += part.len();
+        bytes <= JOINED_BYTES_MAX
+    };
+    parts.iter().take_while(fits).count().max(1)
+}
+
+/// How many of the batches so many bytes are.
+fn described(bytes: usize, infos: &[BatchInfo]) -> usize {
+    let mut end = 0;
+    let within = |info: &&BatchInfo| {
+        end += info.bytes as usize;
+        end <= bytes
+    };
+    infos.iter().take_while(within).count()
 }
 
 fn check_sizes(batches: &Bytes, infos: &[BatchInfo]) {
     let announced: usize = infos.iter().map(|info| info.bytes as usize).sum();
     assert_eq!(announced, batches.len(), "an append describes all of its bytes");
+}
+
+/// So much is copied together at most to be written by one call, which costs about as much as the copy of this.
+const JOINED_BYTES_MAX: usize = 64 * 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_parts_are_written_as_one_and_large_ones_where_they_lie() {
+        let small = Bytes::from(vec![1; 300]);
+        let large = Bytes::from(vec![2; JOINED_BYTES_MAX + 1]);
+        let half = Bytes::from(vec![3; JOINED_BYTES_MAX / 2]);
+        let cases = [
+            (vec![&small], 1),
+            (vec![&large], 1),
+            (vec![&large, &small], 1),
+            (vec![&small, &large], 1),
+            (vec![&half, &half, &small], 2),
+            (vec![&half, &small, &half, &small], 2),
+            (vec![&small; 500], JOINED_BYTES_MAX / 300),
+        ];
+        for (parts, expected) in cases {
+            let parts: Vec<Bytes> = parts.into_iter().cloned().collect();
+            assert_eq!(together(&parts), expected, "{:?}", parts.iter().map(Bytes::len));
+        }
+    }
 }

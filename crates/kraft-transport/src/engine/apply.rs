@@ -142,13 +142,13 @@ where
         };
         while self.applied.next < up_to && left > 0 {
             let from = self.applied.next;
-            let Some(bytes) = self.index.recent(from, left, up_to) else {
+            let Some(parts) = self.index.recent_parts(from, left, up_to) else {
                 self.applied.reading = true;
                 self.read_to_apply(from, u32::try_from(SLICE_BYTES).unwrap_or(u32::MAX), up_to);
                 return;
             };
-            left = left.saturating_sub(bytes.len());
-            if !self.apply_batches(bytes, Source::Memory, now) {
+            left = left.saturating_sub(parts.iter().map(Bytes::len).sum());
+            if !self.apply_batches(parts, Source::Memory, now) {
                 return;
             }
         }
@@ -175,7 +175,7 @@ where
             );
             return self.storage_failed(reason, now);
         }
-        self.apply_batches(bytes, Source::Disk, now);
+        self.apply_batches(vec![bytes], Source::Disk, now);
     }
 
     /// The state machine starts anew from a snapshot.
@@ -222,9 +222,9 @@ where
     }
 
     /// Returns whether the state machine took them.
-    fn apply_batches(&mut self, bytes: Bytes, source: Source, now: Time) -> bool {
+    fn apply_batches(&mut self, parts: Vec<Bytes>, source: Source, now: Time) -> bool {
         let began = (self.config.stopwatch)();
-        for batch in Batches::new(bytes) {
+        for batch in parts.into_iter().flat_map(Batches::new) {
             let taken = match batch {
                 Ok(batch) if batch.last_offset() < self.applied.next => continue,
                 Ok(batch) => self.apply_batch(&batch, source),
