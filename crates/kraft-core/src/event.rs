@@ -65,8 +65,8 @@ pub enum ClusterMatch {
 impl ClusterMatch {
     /// Ids are compared as strings.
     #[must_use]
-    pub fn of(named: Option<&str>, ours: &str) -> Self {
-        if named.is_none_or(|id| id == ours) {
+    pub fn of(named: Option<&str>, ours: &Text) -> Self {
+        if named.is_none_or(|id| id.as_bytes() == ours.as_bytes()) {
             Self::Ours
         } else {
             Self::Other

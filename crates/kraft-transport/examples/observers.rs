@@ -61,6 +61,7 @@ fn serve(observers: &mut [(Observer, Position)]) -> Result<(), Box<dyn Error>> {
     let mut spread = Spread::new(observers.len());
     let mut events = Vec::with_capacity(EVENTS_MAX);
     let mut buffer = vec![0; BUFFER_BYTES];
+    let mut answered = Vec::with_capacity(EVENTS_MAX);
     loop {
         events.clear();
         epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), None)?;
@@ -79,13 +80,19 @@ fn serve(observers: &mut [(Observer, Position)]) -> Result<(), Box<dyn Error>> {
                 spread.begin();
                 continue;
             }
-            let (observer, position) = &mut observers[usize::try_from(place)?];
+            let place = usize::try_from(place)?;
+            let (observer, position) = &mut observers[place];
             if let Some(answer) = observer.receive(&mut buffer)? {
                 let before = position.committed();
                 let batches = position.advance(&answer)?;
-                observer.fetch(position)?;
                 spread.answered(&batches, before, position.committed());
+                answered.push(place);
             }
+        }
+        // None of them has to wait with what it has got until another one has asked for more.
+        for place in answered.drain(..) {
+            let (observer, position) = &mut observers[place];
+            observer.fetch(position)?;
         }
     }
 }

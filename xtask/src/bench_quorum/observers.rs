@@ -231,6 +231,14 @@ impl Part {
                 Some(Goal::RatioMax(1.0 / 5.0)),
             ),
             ("answers", "/s", |run| run.observed.answers_per_second, None, None),
+            // Whoever does not keep up answers less often.
+            (
+                "leader's processor for an answer",
+                "µs",
+                |run| 1e4 * run.leader_processor / run.observed.answers_per_second,
+                None,
+                Some(Goal::RatioMax(1.0 / 5.0)),
+            ),
             (
                 "generator's processor",
                 "% of a core",

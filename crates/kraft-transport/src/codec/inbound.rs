@@ -34,7 +34,7 @@ pub(crate) struct Origin<'a> {
     /// This replica, whose place among preferred successors is looked up.
     pub(crate) local: ReplicaKey,
     /// The cluster that this replica is of.
-    pub(crate) cluster_id: &'a str,
+    pub(crate) cluster_id: &'a Text,
 }
 
 /// Decodes the body of a request into the event that it is.
@@ -299,7 +299,7 @@ mod tests {
                 listener: "CONTROLLER".into(),
                 reply: ReplyId(1),
                 local: ReplicaKey::without_directory(NodeId(1)),
-                cluster_id: "",
+                cluster_id: &"".into(),
             };
             let (event, _) = decode_request(&topic, PeerApi::Fetch, body.clone(), version, &origin).unwrap();
             let Event::ReceiveFetch {

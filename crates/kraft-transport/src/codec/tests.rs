@@ -107,7 +107,7 @@ fn decoded(request: &PeerRequest, version: i16) -> Event {
         listener: "CONTROLLER".into(),
         reply: ReplyId(9),
         local: key(1),
-        cluster_id: "cluster",
+        cluster_id: &"cluster".into(),
     };
     let (event, _) =
         decode_request(&topic, PeerApi::of(request), body.clone(), version, &origin).expect("decoded");

@@ -150,7 +150,7 @@ fn wire_012_topic_and_partition_shape_of_fetch_snapshot() {
             listener: "CONTROLLER".into(),
             reply: ReplyId(1),
             local: ReplicaKey::without_directory(NodeId(1)),
-            cluster_id: "cluster",
+            cluster_id: &"cluster".into(),
         };
         let decoded = decode_request(
             &Topic::default(),

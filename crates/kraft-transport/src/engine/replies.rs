@@ -51,9 +51,16 @@ enum Purpose {
 struct Repeated {
     version: i16,
     answer: Answer,
-    /// The records that it brings.
-    records: Bytes,
+    log: LogState,
     body: Bytes,
+}
+
+/// What the records of an answer depend on besides what it says: while the log does not change, the same plan reads the
+/// same records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LogState {
+    end: i64,
+    truncations: u64,
 }
 
 /// Callers and reads.
@@ -70,11 +77,8 @@ pub(super) struct Replies {
 }
 
 impl Repeated {
-    /// Whether these records are the very same bytes. Those of the log that are kept in memory never move, and while they
-    /// are held here nothing else can take their place.
-    fn fits(&self, version: i16, answer: &Answer, records: &Bytes) -> bool {
-        let same_records = self.records.as_ptr_range() == records.as_ptr_range();
-        self.version == version && same_records && self.answer == *answer
+    fn fits(&self, version: i16, answer: &Answer, log: LogState) -> bool {
+        self.version == version && self.log == log && self.answer == *answer
     }
 }
 
@@ -124,6 +128,18 @@ where
         let Some(caller) = self.replies.callers.remove(&reply) else {
             return;
         };
+        let log = LogState {
+            end: self.log_end(),
+            truncations,
+        };
+        if caller.api == PeerApi::Fetch
+            && truncations == self.truncations
+            && let Some(last) = &self.replies.repeated
+            && last.fits(caller.version, &answer, log)
+        {
+            // A caller that is gone needs no answer.
+            return drop(caller.sender.send(last.body.clone()));
+        }
         match &answer {
             Answer::Fetch {
                 plan:
@@ -142,7 +158,7 @@ where
                 } else if from >= self.log_end() {
                     self.send_answer(caller, &answer, Bytes::new());
                 } else if let Some(bytes) = self.index.recent(from, max_bytes as usize, up_to) {
-                    self.send_answer(caller, &answer, bytes);
+                    self.send_and_keep(caller, answer, bytes);
                 } else {
                     let read = self.replies.read_for(Purpose::Answer {
                         caller,
@@ -171,11 +187,11 @@ where
                 });
                 self.storage.read(read, ReadRequest::Window(window));
             }
+            Answer::Fetch { .. } => self.send_and_keep(caller, answer, Bytes::new()),
             Answer::TopLevel(_)
             | Answer::Vote { .. }
             | Answer::BeginQuorumEpoch(_)
             | Answer::EndQuorumEpoch(_)
-            | Answer::Fetch { .. }
             | Answer::FetchSnapshot { .. }
             | Answer::UpdateRaftVoter(_)
             | Answer::VoterChange(_)
@@ -356,29 +372,40 @@ where
     }
 
     fn send_answer(&mut self, caller: Caller, answer: &Answer, bytes: Bytes) {
-        let version = caller.version;
-        if let Some(last) = &self.replies.repeated
-            && caller.api == PeerApi::Fetch
-            && last.fits(version, answer, &bytes)
-        {
+        if let Some(body) = self.encode(&caller, answer, bytes) {
             // A caller that is gone needs no answer.
-            return drop(caller.sender.send(last.body.clone()));
+            drop(caller.sender.send(body));
         }
-        let topic = &self.config.topic;
-        match encode_answer(topic, caller.api, version, answer, &caller.echo, bytes.clone()) {
-            Ok(body) => {
-                if caller.api == PeerApi::Fetch && body.len() <= REPEATED_BYTES_MAX {
-                    self.replies.repeated = Some(Repeated {
-                        version,
-                        answer: answer.clone(),
-                        records: bytes,
-                        body: body.clone(),
-                    });
-                }
-                // As above.
-                drop(caller.sender.send(body));
+    }
+
+    /// As [`send_answer`](Self::send_answer), for what the next callers may be answered as well.
+    fn send_and_keep(&mut self, caller: Caller, answer: Answer, bytes: Bytes) {
+        let Some(body) = self.encode(&caller, &answer, bytes) else {
+            return;
+        };
+        if body.len() <= REPEATED_BYTES_MAX {
+            self.replies.repeated = Some(Repeated {
+                version: caller.version,
+                answer,
+                log: LogState {
+                    end: self.log_end(),
+                    truncations: self.truncations,
+                },
+                body: body.clone(),
+            });
+        }
+        // As above.
+        drop(caller.sender.send(body));
+    }
+
+    fn encode(&self, caller: &Caller, answer: &Answer, bytes: Bytes) -> Option<Bytes> {
+        let Caller { api, version, .. } = *caller;
+        match encode_answer(&self.config.topic, api, version, answer, &caller.echo, bytes) {
+            Ok(body) => Some(body),
+            Err(error) => {
+                warn!(?api, version, %error, "an answer cannot be encoded");
+                None
             }
-            Err(error) => warn!(api = ?caller.api, version, %error, "an answer cannot be encoded"),
         }
     }
 }

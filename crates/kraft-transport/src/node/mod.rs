@@ -42,6 +42,7 @@ use tracing::{error, info};
 pub fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
+        .event_interval(TASKS_BEFORE_EVENTS)
         .max_blocking_threads(4)
         .thread_name("kraft")
         .thread_stack_size(1024 * 1024)
@@ -273,6 +274,10 @@ fn advertise_bound_port(engine: &mut EngineConfig, listener: &str, port: u16) {
         listeners.insert(listener, Endpoint { host, port });
     }
 }
+
+/// So many tasks run before the system is asked for what has come, if there are that many. The answers that a commit lets go to
+/// a thousand observers are all sent before the first of their next requests is read.
+const TASKS_BEFORE_EVENTS: u32 = 1024;
 
 /// Commands that may wait for the engine.
 const QUEUE_CAPACITY: usize = 1024;

@@ -268,6 +268,36 @@ fn a_parked_fetch_gets_what_is_appended_before_it_is_written() {
 }
 
 #[test]
+fn those_who_ask_for_the_same_share_an_answer_until_the_log_has_grown() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
+    node.lead();
+    let body = fetch_at_end(&node, 0);
+    let fetch = |node: &mut Node| {
+        let (command, mut answer) = inbound(PeerApi::Fetch, body.clone());
+        node.turn([command]);
+        answer.try_recv().expect("answered")
+    };
+    let grown = |node: &mut Node, word| {
+        // Nothing is flushed: the high watermark, and with it all that the answer says beside the records, stays.
+        let (command, _answer) = submit(word);
+        node.turn([command]);
+    };
+    let offsets = |body: &bytes::Bytes| -> Vec<i64> {
+        let body = m::FetchResponse::from_bytes(body, 18).expect("decoded");
+        let records = body.responses[0].partitions[0].records.clone().expect("records");
+        let batches = kraft_wire::batch::Batches::collect_all(records).expect("whole batches");
+        batches.iter().map(|batch| batch.last_offset()).collect()
+    };
+    let end = node.end();
+    grown(&mut node, "one");
+    let first = fetch(&mut node);
+    assert_eq!(fetch(&mut node).as_ptr(), first.as_ptr(), "encoded once");
+    assert_eq!(offsets(&first), [end]);
+    grown(&mut node, "two");
+    assert_eq!(offsets(&fetch(&mut node)), [end, end + 1]);
+}
+
+#[test]
 fn a_parked_fetch_whose_time_is_over_is_answered_with_nothing() {
     let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
     node.lead();

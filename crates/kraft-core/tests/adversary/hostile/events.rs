@@ -59,7 +59,7 @@ impl Victim {
             4..8 => Event::ReceiveFetch {
                 context: self.context(),
                 from: self.replica_key(),
-                cluster: ClusterMatch::of(self.cluster().as_deref(), crate::settings::CLUSTER),
+                cluster: ClusterMatch::of(self.cluster().as_deref(), &crate::settings::CLUSTER.into()),
                 fetch_epoch: self.epoch(),
                 fetch_offset: self.offset(),
                 last_fetched_epoch: self.log_epoch(),
