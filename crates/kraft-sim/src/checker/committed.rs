@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 /// Remembers every batch that any state machine was given, and compares all others with it.
 #[derive(Debug, Default)]
 pub struct CommittedStays {
-    /// By the offset of the first record.
-    committed: BTreeMap<i64, BatchMark>,
+    /// By the offset of the first record, each with an epoch that had begun when it was committed.
+    committed: BTreeMap<i64, (BatchMark, Epoch)>,
     /// The digest of each committed record.
     records: BTreeMap<i64, u64>,
     /// The digest of each acknowledged record.
@@ -19,6 +19,8 @@ pub struct CommittedStays {
     logs: BTreeMap<NodeId, (i64, BTreeMap<i64, BatchMark>)>,
     /// The newest epoch in which each node was seen to lead.
     led: BTreeMap<NodeId, Epoch>,
+    /// The newest of them all.
+    newest_led: Epoch,
 }
 
 impl CommittedStays {
@@ -27,7 +29,7 @@ impl CommittedStays {
             .committed
             .range(..=batch.last)
             .next_back()
-            .map(|(_, known)| *known)
+            .map(|(_, (known, _))| *known)
             .filter(|known| known.last >= batch.base);
         match overlapping {
             Some(known) if known == batch => return Ok(()),
@@ -36,7 +38,8 @@ impl CommittedStays {
             }
             None => {}
         }
-        self.committed.insert(batch.base, batch);
+        let committed_in = batch.epoch.max(self.newest_led);
+        self.committed.insert(batch.base, (batch, committed_in));
         for (offset, digest) in (batch.base..).zip(records) {
             if self
                 .acknowledged
@@ -80,23 +83,28 @@ impl CommittedStays {
         log.extend(appended.iter().map(|batch| (batch.base, *batch)));
     }
 
-    /// A new leader has to have everything that was committed in older epochs.
+    /// A new leader has to have everything that was committed in older epochs. What an older epoch has written may be
+    /// committed in a newer one only, and a leader between the two need not have it, which happens where a voter is paused
+    /// between its last vote and its leadership.
     fn leads(&mut self, node: NodeId, epoch: Epoch) -> Result<(), Violation> {
         if self.led.insert(node, epoch) == Some(epoch) {
             return Ok(());
         }
+        self.newest_led = self.newest_led.max(epoch);
         let empty = (0, BTreeMap::new());
         let (start, log) = self.logs.get(&node).unwrap_or(&empty);
         let missing = self
             .committed
             .range(start..)
-            .map(|(_, batch)| batch)
-            .find(|batch| {
-                batch.epoch < epoch && log.get(&batch.base).is_none_or(|own| !own.says_the_same(batch))
+            .map(|(_, committed)| committed)
+            .find(|(batch, committed_in)| {
+                *committed_in < epoch && log.get(&batch.base).is_none_or(|own| !own.says_the_same(batch))
             });
         match missing {
             None => Ok(()),
-            Some(batch) => Err(self.violated(format!("node {node} leads epoch {epoch} without {batch:?}"))),
+            Some((batch, _)) => {
+                Err(self.violated(format!("node {node} leads epoch {epoch} without {batch:?}")))
+            }
         }
     }
 }
@@ -236,15 +244,33 @@ mod tests {
         assert!(run(&[loaded(0, 7), loaded(1, 8)]).is_err());
     }
 
+    fn leads(node: i32, epoch: i32) -> Fact {
+        Fact::State {
+            node: NodeId(node),
+            role: RoleName::Leader,
+            epoch: Epoch(epoch),
+            leader: Some(NodeId(node)),
+            high_watermark: None,
+        }
+    }
+
+    #[test]
+    fn a_leader_need_not_have_what_a_newer_epoch_has_committed_and_the_next_one_has_to() {
+        let log = Fact::Log {
+            node: NodeId(0),
+            start: 0,
+            truncated_to: 0,
+            appended: vec![batch(0, 1, 99)],
+        };
+        let facts = [log, leads(0, 3), applied(0, batch(0, 1, 7)), leads(1, 2)];
+        assert_eq!(run(&facts), Ok(()));
+        let late = [&facts[..], &[leads(1, 4)]].concat();
+        assert!(run(&late).is_err());
+    }
+
     #[test]
     fn fires_when_a_new_leader_lacks_what_is_committed() {
-        let leads = Fact::State {
-            node: NodeId(1),
-            role: RoleName::Leader,
-            epoch: Epoch(2),
-            leader: Some(NodeId(1)),
-            high_watermark: None,
-        };
+        let leads = leads(1, 2);
         assert!(run(&[applied(0, batch(0, 1, 7)), leads.clone()]).is_err());
         let log = Fact::Log {
             node: NodeId(1),
