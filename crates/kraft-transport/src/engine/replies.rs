@@ -128,14 +128,10 @@ where
         let Some(caller) = self.replies.callers.remove(&reply) else {
             return;
         };
-        let log = LogState {
-            end: self.log_end(),
-            truncations,
-        };
         if caller.api == PeerApi::Fetch
             && truncations == self.truncations
             && let Some(last) = &self.replies.repeated
-            && last.fits(caller.version, &answer, log)
+            && last.fits(caller.version, &answer, self.log_state())
         {
             // A caller that is gone needs no answer.
             return drop(caller.sender.send(last.body.clone()));
@@ -387,15 +383,19 @@ where
             self.replies.repeated = Some(Repeated {
                 version: caller.version,
                 answer,
-                log: LogState {
-                    end: self.log_end(),
-                    truncations: self.truncations,
-                },
+                log: self.log_state(),
                 body: body.clone(),
             });
         }
         // As above.
         drop(caller.sender.send(body));
+    }
+
+    fn log_state(&self) -> LogState {
+        LogState {
+            end: self.log_end(),
+            truncations: self.truncations,
+        }
     }
 
     fn encode(&self, caller: &Caller, answer: &Answer, bytes: Bytes) -> Option<Bytes> {

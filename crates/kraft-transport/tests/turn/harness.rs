@@ -555,14 +555,19 @@ impl Node {
 
     /// As `fetched`; the log thread has done nothing yet.
     pub(super) fn answered_without_flush(&mut self, records: Vec<u8>, high_watermark: i64) {
-        let request = self.asked(|body| matches!(body, PeerRequest::Fetch { .. }));
-        let mut partition = m::FetchResponsePartition {
+        let partition = m::FetchResponsePartition {
             high_watermark,
             records: Some(records.into()),
             ..Default::default()
         };
+        self.answered_by_leader(1, partition);
+    }
+
+    /// Node 2, which leads `epoch`, answers the Fetch that this node has sent it; the log thread has done nothing yet.
+    pub(super) fn answered_by_leader(&mut self, epoch: i32, mut partition: m::FetchResponsePartition) {
+        let request = self.asked(|body| matches!(body, PeerRequest::Fetch { .. }));
         partition.current_leader.leader_id = 2;
-        partition.current_leader.leader_epoch = 1;
+        partition.current_leader.leader_epoch = epoch;
         let body = m::FetchResponse {
             responses: vec![m::FetchResponseTopic {
                 topic_id: Topic::default().id,

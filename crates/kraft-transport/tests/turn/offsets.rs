@@ -69,21 +69,8 @@ impl Node {
     }
 
     /// Node 2, which leads `epoch`, answers the Fetch that this node has sent it.
-    fn answered(&mut self, epoch: i32, mut partition: m::FetchResponsePartition) {
-        let request = self.asked(|body| matches!(body, PeerRequest::Fetch { .. }));
-        partition.current_leader.leader_id = 2;
-        partition.current_leader.leader_epoch = epoch;
-        let body = m::FetchResponse {
-            responses: vec![m::FetchResponseTopic {
-                topic_id: Topic::default().id,
-                partitions: vec![partition],
-                ..Default::default()
-            }],
-            node_endpoints: vec![listening(2, 9002)],
-            ..Default::default()
-        };
-        let body = body.to_bytes(17).expect("encoded");
-        self.turn([Command::FetchResponse(from_leader(request, 17, body))]);
+    fn answered(&mut self, epoch: i32, partition: m::FetchResponsePartition) {
+        self.answered_by_leader(epoch, partition);
         self.flush();
         self.flush();
     }
