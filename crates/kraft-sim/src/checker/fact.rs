@@ -236,3 +236,15 @@ pub enum Fact {
         node: NodeId,
     },
 }
+
+/// Batches of one record each, by offset, epoch and digest.
+#[cfg(test)]
+pub(super) fn marks(batches: &[(i64, i32, u64)]) -> Vec<BatchMark> {
+    let mark = |&(base, epoch, digest): &(i64, i32, u64)| BatchMark {
+        base,
+        last: base,
+        epoch: Epoch(epoch),
+        digest,
+    };
+    batches.iter().map(mark).collect()
+}

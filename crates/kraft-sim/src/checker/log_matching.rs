@@ -70,22 +70,14 @@ fn digest_of(before: Option<u64>, batch: &BatchMark) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::fact::marks, *};
 
     fn log(node: i32, truncated_to: i64, batches: &[(i64, i32, u64)]) -> Fact {
         Fact::Log {
             node: NodeId(node),
             start: 0,
             truncated_to,
-            appended: batches
-                .iter()
-                .map(|(base, epoch, digest)| BatchMark {
-                    base: *base,
-                    last: *base,
-                    epoch: Epoch(*epoch),
-                    digest: *digest,
-                })
-                .collect(),
+            appended: marks(batches),
         }
     }
 

@@ -47,21 +47,13 @@ impl Checker for OneLog {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::fact::marks, *};
 
     fn replicated(epoch: i32, batches: &[(i64, i32, u64)]) -> Fact {
         Fact::Replicated {
             node: NodeId(1),
             epoch: Epoch(epoch),
-            batches: batches
-                .iter()
-                .map(|(base, epoch, digest)| BatchMark {
-                    base: *base,
-                    last: *base,
-                    epoch: Epoch(*epoch),
-                    digest: *digest,
-                })
-                .collect(),
+            batches: marks(batches),
         }
     }
 
