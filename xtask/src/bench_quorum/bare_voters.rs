@@ -13,6 +13,7 @@ use std::process;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::raw::wait_for_turn;
 use super::usage::Usage;
 use crate::interop::Failure;
 
@@ -67,14 +68,7 @@ fn lead(
     let before = Usage::of(process::id())?.processor;
     let started = Instant::now();
     while started.elapsed() < duration {
-        let due = match pace {
-            Some(pace) => {
-                let due = started + pace * u32::try_from(rounds.len())?;
-                thread::sleep(due.saturating_duration_since(Instant::now()));
-                due
-            }
-            None => Instant::now(),
-        };
+        let due = wait_for_turn(started, pace, rounds.len())?;
         for follower in &mut followers {
             follower.write_all(&records)?;
         }

@@ -60,14 +60,7 @@ fn write(
     let (mut position, mut times) = (0, Vec::new());
     let started = Instant::now();
     while started.elapsed() < LONG_ENOUGH {
-        let begun = match pace {
-            Some(pace) => {
-                let due = started + pace * u32::try_from(times.len())?;
-                thread::sleep(due.saturating_duration_since(Instant::now()));
-                due
-            }
-            None => Instant::now(),
-        };
+        let begun = wait_for_turn(started, pace, times.len())?;
         file.write_all_at(&bytes, position)?;
         file.sync_data()?;
         times.push(begun.elapsed());
@@ -77,6 +70,21 @@ fn write(
         }
     }
     Ok(times)
+}
+
+/// With a pace waits until one more is due behind so many, without it not at all. Gives the moment from which its time
+/// counts.
+pub(super) fn wait_for_turn(
+    started: Instant,
+    pace: Option<Duration>,
+    done: usize,
+) -> Result<Instant, Failure> {
+    let Some(pace) = pace else {
+        return Ok(Instant::now());
+    };
+    let due = started + pace * u32::try_from(done)?;
+    thread::sleep(due.saturating_duration_since(Instant::now()));
+    Ok(due)
 }
 
 const LONG_ENOUGH: Duration = Duration::from_secs(5);
