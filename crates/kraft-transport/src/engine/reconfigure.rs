@@ -30,6 +30,29 @@ struct Upgrade {
     reply: oneshot::Sender<Bytes>,
 }
 
+impl Changes {
+    /// Those who wait no more.
+    pub(super) fn gone(&self) -> impl Iterator<Item = ReplyId> + '_ {
+        let voters = self
+            .voters
+            .iter()
+            .map(|(reply, sender)| (reply, sender.is_closed()));
+        let upgrades = self.upgrades.iter();
+        let upgrades = upgrades.map(|(reply, caller)| (reply, caller.reply.is_closed()));
+        let gone = voters.chain(upgrades).filter(|(_, gone)| *gone);
+        gone.map(|(reply, _)| *reply)
+    }
+
+    pub(super) fn forget(&mut self, reply: ReplyId) {
+        self.voters.remove(&reply);
+        self.upgrades.remove(&reply);
+    }
+
+    pub(super) fn knows(&self, reply: ReplyId) -> bool {
+        self.voters.contains_key(&reply) || self.upgrades.contains_key(&reply)
+    }
+}
+
 impl<S, L, N> Engine<S, L, N>
 where
     S: StateMachine,

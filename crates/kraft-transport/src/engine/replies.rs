@@ -213,12 +213,14 @@ where
         let gone: Vec<ReplyId> = callers
             .filter(|(_, caller)| caller.sender.is_closed())
             .map(|(reply, _)| *reply)
+            .chain(self.changes.gone())
             .collect();
         if gone.is_empty() {
             return;
         }
         for reply in gone {
             self.replies.callers.remove(&reply);
+            self.changes.forget(reply);
             self.step(Event::CallerGone { reply }, now);
         }
         self.forget_held_answers();
@@ -226,10 +228,10 @@ where
 
     /// On a disk that hangs, answers would gather for as long as callers come and go.
     fn forget_held_answers(&mut self) {
-        let callers = &self.replies.callers;
+        let (callers, changes) = (&self.replies.callers, &self.changes);
         self.held.retain(|_, held| {
             held.retain(|held| match held {
-                Held::Reply { reply, .. } => callers.contains_key(reply),
+                Held::Reply { reply, .. } => callers.contains_key(reply) || changes.knows(*reply),
                 Held::Send(_) => true,
             });
             !held.is_empty()

@@ -1,11 +1,11 @@
 //! A disk that is silent: what goes on, and when a leader gives up.
 
-use crate::harness::*;
-use kraft_core::{Event, NodeId, PeerRequest, RoleName};
+use crate::{harness::*, turns::raise_kraft_version};
+use kraft_core::{Event, NodeId, PeerRequest, ReplicaKey, RoleName};
 use kraft_fs::MemFs;
-use kraft_transport::{Command, PeerApi, RaftError};
+use kraft_transport::{Command, PeerApi, RaftError, VoterChange};
 use kraft_wire::{Message, message as m};
-use tokio::sync::oneshot::error::TryRecvError;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 /// Leads three voters, of which node 2 fetches, and is about to wait for its disk.
 fn leader() -> Node {
@@ -127,4 +127,34 @@ fn a_vote_waits_for_a_silent_disk_and_answers_of_the_stored_epoch_do_not() {
         body.responses[0].partitions[0].error_code, 6,
         "NOT_LEADER_OR_FOLLOWER"
     );
+}
+
+#[test]
+fn who_asks_for_a_change_of_the_voters_is_answered_although_others_have_gone_while_the_disk_was_silent() {
+    let mut node = Node::open(&MemFs::new(), &[(1, 9001), (2, 9002), (3, 9003)]);
+    node.told_of_leader(7);
+    // The vote and its epoch are not stored, and no answer that names them leaves before.
+    let (command, voter_gone) = inbound(PeerApi::Vote, vote(&node, 8));
+    let (reply, mut change) = oneshot::channel();
+    let (upgrade, mut upgraded) = raise_kraft_version();
+    let voter = ReplicaKey::without_directory(NodeId(2));
+    let remove = Command::Reconfigure {
+        change: VoterChange::Remove { voter },
+        reply,
+    };
+    node.turn([command, remove, upgrade]);
+    let held = node.engine.held_back();
+    assert!(held >= 3, "the answers to all three");
+    drop(voter_gone);
+    node.now_ms += 100;
+    node.turn([]);
+    assert_eq!(node.engine.held_back(), held - 1, "one has gone");
+    node.flush();
+    assert!(matches!(
+        change.try_recv(),
+        Ok(Err(RaftError::NotLeader { leader: None, .. }))
+    ));
+    let body = upgraded.try_recv().expect("answered");
+    let body = m::UpdateFeaturesResponse::from_bytes(&body, 2).expect("decoded");
+    assert_eq!(body.error_code, 41, "NOT_CONTROLLER");
 }
