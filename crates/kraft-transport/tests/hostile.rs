@@ -165,6 +165,36 @@ fn connections_that_say_nothing_make_room_for_others() {
 }
 
 #[test]
+fn the_largest_frame_and_limits_that_are_none_do_no_harm() {
+    let runtime = node::runtime().expect("a runtime");
+    let limits = ListenerLimits {
+        request_bytes_max: 4 << 20,
+        request_bytes_total: 1 << 20,
+        connections_max: usize::MAX,
+        idle: Duration::MAX,
+        ..ListenerLimits::default()
+    };
+    let (handle, _dir, address) = started_with(&runtime, limits);
+    runtime.block_on(async {
+        goes_on(&handle, address).await;
+        // An ApiVersions of version 3 from "x" "1", with an unknown field of 3 MiB.
+        let mut frame = vec![0, 0, 0, 0, 0, 18, 0, 3, 0, 0, 0, 9, 0xff, 0xff, 0];
+        frame.extend_from_slice(&[2, b'x', 2, b'1', 1, 100, 0x80, 0x80, 0xc0, 0x01]);
+        frame.resize(frame.len() + (3 << 20), 0);
+        let length = i32::try_from(frame.len() - 4).expect("small");
+        frame[..4].copy_from_slice(&length.to_be_bytes());
+        let mut stream = TcpStream::connect(address).await.expect("it listens");
+        let answered = async {
+            stream.write_all(&frame).await?;
+            read_answer(&mut stream).await
+        };
+        let answered = timeout(PATIENCE, answered).await.expect("it is read whole");
+        assert_eq!(answered.expect("answered")[..4], 9_i32.to_be_bytes());
+        goes_on(&handle, address).await;
+    });
+}
+
+#[test]
 fn promised_bytes_and_idle_connections_cost_nothing() {
     let runtime = node::runtime().expect("a runtime");
     let (handle, _dir, address) = started(&runtime);

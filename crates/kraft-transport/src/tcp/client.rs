@@ -184,7 +184,7 @@ impl Client {
             Ok(Some(frame)) => frame.bytes,
             Ok(None) => return Err(lost(&self.endpoint, io::ErrorKind::UnexpectedEof.into())),
             Err(FrameError::Io(source)) => return Err(lost(&self.endpoint, source)),
-            Err(error @ (FrameError::Length(_) | FrameError::Cut { .. })) => {
+            Err(error @ (FrameError::Length(_) | FrameError::Cut { .. } | FrameError::Crowded { .. })) => {
                 return Err(self.malformed(error.to_string()));
             }
         };

@@ -12,7 +12,7 @@ use std::{
 use thiserror::Error;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, ReadBuf},
-    sync::{OwnedSemaphorePermit, Semaphore},
+    sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError},
 };
 
 /// Why no frame was read.
@@ -26,6 +26,12 @@ pub(crate) enum FrameError {
     Cut {
         /// Bytes of the frame that came.
         received: usize,
+        /// Bytes that were announced.
+        announced: usize,
+    },
+    /// What connections may hold together is held, some of it by this one.
+    #[error("other connections hold the room for the rest of a frame of {announced} bytes")]
+    Crowded {
         /// Bytes that were announced.
         announced: usize,
     },
@@ -49,13 +55,33 @@ pub(crate) struct Budget(Arc<Semaphore>);
 impl Budget {
     /// A budget of so many bytes.
     pub(crate) fn new(bytes: usize) -> Self {
-        Self(Arc::new(Semaphore::new(bytes.div_ceil(UNIT_BYTES))))
+        Self(Arc::new(Semaphore::new(
+            bytes.div_ceil(UNIT_BYTES).min(Semaphore::MAX_PERMITS),
+        )))
     }
 
-    async fn take(&self, bytes: usize) -> OwnedSemaphorePermit {
+    /// Makes `share` one of so many bytes.
+    ///
+    /// Whoever has none waits for it. Whoever has some and cannot have more is refused: two that wait for what the other one
+    /// has would wait for ever.
+    async fn grow(
+        &self,
+        share: &mut Option<OwnedSemaphorePermit>,
+        bytes: usize,
+    ) -> Result<(), TryAcquireError> {
         let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
-        let taken = Arc::clone(&self.0).acquire_many_owned(units).await;
-        taken.expect("the semaphore is never closed")
+        let budget = Arc::clone(&self.0);
+        match share {
+            Some(share) => {
+                let held = u32::try_from(share.num_permits()).unwrap_or(u32::MAX);
+                share.merge(budget.try_acquire_many_owned(units.saturating_sub(held))?);
+            }
+            None => {
+                let taken = budget.acquire_many_owned(units).await;
+                *share = Some(taken.expect("the semaphore is never closed"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -104,13 +130,8 @@ impl FrameReader {
             if buffer.len() == buffer.capacity() {
                 let grown = (buffer.len() * 2).max(FIRST_BYTES).min(announced);
                 if let Some(budget) = budget.filter(|_| grown > FREE_BYTES) {
-                    let held = share.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-                    let more = grown.div_ceil(UNIT_BYTES).saturating_sub(held);
-                    let permit = budget.take(more * UNIT_BYTES).await;
-                    match &mut share {
-                        Some(share) => share.merge(permit),
-                        None => share = Some(permit),
-                    }
+                    let grown = budget.grow(&mut share, grown).await;
+                    grown.map_err(|_| FrameError::Crowded { announced })?;
                 }
                 // Not `reserve`, which may take twice as much: records of the frame may be kept for long.
                 let mut larger = BytesMut::with_capacity(grown);
@@ -168,6 +189,7 @@ const UNIT_BYTES: usize = 4 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::AsyncWriteExt;
 
     fn block_on<T>(future: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread()
@@ -221,6 +243,48 @@ mod tests {
         assert_eq!(Vec::from(frame.bytes).capacity(), 300_000);
         drop(frame.share);
         assert_eq!(budget.0.available_permits(), 256);
+    }
+
+    #[test]
+    fn of_two_that_would_wait_for_what_the_other_one_has_one_is_refused() {
+        let (half, rest) = (500_000, 500_000);
+        let budget = Budget::new(1 << 20);
+        block_on(async {
+            let mut ends = Vec::new();
+            let mut reading = Vec::new();
+            for _ in 0..2 {
+                let (mut near, mut far) = tokio::io::duplex(64 * 1024);
+                let budget = budget.clone();
+                reading.push(Box::pin(async move {
+                    let mut reader = FrameReader::default();
+                    reader.read(&mut far, half + rest, Some(&budget)).await
+                }));
+                let announced = i32::try_from(half + rest).unwrap();
+                near.write_all(&announced.to_be_bytes()).await.unwrap();
+                ends.push(near);
+            }
+            let (mut second, mut first) = (reading.pop().unwrap(), reading.pop().unwrap());
+            let part = vec![7; half];
+            for (end, read) in ends.iter_mut().zip([&mut first, &mut second]) {
+                tokio::select! {
+                    biased;
+                    _ = read => panic!("it is not whole"),
+                    sent = end.write_all(&part) => sent.unwrap(),
+                }
+            }
+            let rest = vec![7; rest];
+            let refused = tokio::select! {
+                refused = &mut first => refused,
+                _ = ends[0].write_all(&rest) => first.await,
+            };
+            assert!(matches!(
+                refused,
+                Err(FrameError::Crowded { announced: 1_000_000 })
+            ));
+            let (read, sent) = tokio::join!(second, ends[1].write_all(&rest));
+            sent.unwrap();
+            assert_eq!(read.unwrap().unwrap().bytes.len(), 1_000_000);
+        });
     }
 
     #[test]

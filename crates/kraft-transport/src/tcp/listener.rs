@@ -26,7 +26,7 @@ use tracing::{debug, warn};
 pub struct ListenerLimits {
     /// The largest frame: Kafka's `socket.request.max.bytes`.
     pub request_bytes_max: usize,
-    /// What the large frames of all connections together may take.
+    /// What the large frames of all connections together may take; at least one frame of the largest size.
     pub request_bytes_total: usize,
     /// Connections at the same time.
     pub connections_max: usize,
@@ -92,11 +92,15 @@ impl Listener {
         S: StateMachine + 'static,
         Command<S>: Send,
     {
-        let permits = Arc::new(Semaphore::new(self.limits.connections_max));
+        let permits = Arc::new(Semaphore::new(
+            self.limits.connections_max.min(Semaphore::MAX_PERMITS),
+        ));
+        // One frame has to find room, or its connection would wait for ever.
+        let frames = self.limits.request_bytes_total.max(self.limits.request_bytes_max);
         let shared = Arc::new(Shared {
             name: self.name,
             requests,
-            budget: Budget::new(self.limits.request_bytes_total),
+            budget: Budget::new(frames),
             rounds: Rounds::default(),
             limits: self.limits,
             log_limit: LogLimit::new(Instant::now()),
