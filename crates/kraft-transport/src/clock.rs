@@ -39,4 +39,4 @@ fn origin() -> std::time::Instant {
 }
 
 /// Stands for moments that the platform's clock cannot express.
-const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+pub(crate) const FAR: Duration = Duration::from_secs(365 * 24 * 3600);

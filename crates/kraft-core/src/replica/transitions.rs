@@ -166,7 +166,7 @@ impl Replica {
             self.config.local,
             epoch_start,
             self.voters(),
-            CheckQuorum::new(self.config.fetch_timeout * 3 / 2, turn.mono()),
+            CheckQuorum::new(self.config.fetch_timeout.saturating_mul(3) / 2, turn.mono()),
             turn.mono(),
         );
         if self.kraft_version() == 0 {
@@ -415,7 +415,7 @@ impl Replica {
         if before.0 == RoleName::Leader {
             turn.emit(Action::Unlead);
             self.proposals
-                .wait_until(turn.mono().after(self.config.fetch_timeout * 2));
+                .wait_until(turn.mono().after(self.config.fetch_timeout.saturating_mul(2)));
         }
         let after = (self.role.name(), self.epoch, self.leader());
         if before != after {

@@ -15,7 +15,7 @@ use core::time::Duration;
 
 impl Replica {
     pub(super) fn update_voter_period(&self) -> Duration {
-        self.config.fetch_timeout * 2
+        self.config.fetch_timeout.saturating_mul(2)
     }
 
     /// A follower tells the leader what it does not know, if anything. Returns whether it may fetch now.

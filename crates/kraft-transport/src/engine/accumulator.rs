@@ -72,7 +72,10 @@ where
             let max = batches::BATCH_BYTES_MAX;
             return waiter.fail(RaftError::TooLarge { max });
         }
-        let max = self.config.append_batch_bytes;
+        let max = self
+            .config
+            .append_batch_bytes
+            .min(batches::BATCH_BYTES_MAX.into());
         if self.proposals.accumulator.overflows(bytes, max) {
             self.drain(now);
         }

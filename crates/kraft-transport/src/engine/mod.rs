@@ -167,7 +167,7 @@ where
     /// # Errors
     /// Configuration and storage contradict each other.
     pub fn open(
-        config: EngineConfig,
+        mut config: EngineConfig,
         index: LogIndex,
         recovered: Recovered,
         machine: S,
@@ -175,6 +175,8 @@ where
         network: N,
         now: Time,
     ) -> Result<Self, NodeError> {
+        // Without any time between two cleanings, turn would follow turn.
+        config.clean_interval = config.clean_interval.max(Duration::from_millis(1));
         let mut actions = Vec::new();
         let replica = Replica::open(config.core.clone(), recovered, &index, now, &mut actions)?;
         let image = watch::Sender::new(machine.image());

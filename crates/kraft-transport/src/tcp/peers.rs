@@ -99,7 +99,7 @@ where
         let key = (request.to.id, request.endpoint.clone());
         let queued = Queued {
             request,
-            due: Instant::now() + self.settings.request_timeout,
+            due: later(self.settings.request_timeout),
         };
         let known = self.peers.get(&key).filter(|queue| !queue.is_closed());
         let queue = match known {
@@ -258,6 +258,12 @@ impl<S: StateMachine> Peer<S> {
         }
         client
     }
+}
+
+/// The moment so much later; a far one where the clock has none.
+fn later(time: Duration) -> Instant {
+    let now = Instant::now();
+    now.checked_add(time).unwrap_or_else(|| now + clock::FAR)
 }
 
 async fn closed(client: Option<&Client>) {

@@ -362,6 +362,23 @@ fn field_h21_one_huge_proposal_is_refused_and_nothing_else_happens() {
 }
 
 #[test]
+fn what_joins_never_makes_a_batch_that_is_too_large_whatever_the_settings_say() {
+    let mut node = Node::open_with(&MemFs::new(), &[(1, 9001)], |config| {
+        config.append_batch_bytes = u64::MAX;
+    });
+    node.lead();
+    let base = node.end();
+    let (commands, answers): (Vec<_>, Vec<_>) = (0..5).map(|_| submit(&"x".repeat(3 * 1024 * 1024))).unzip();
+    node.turn(commands);
+    assert_eq!(node.end(), base + 5, "in batches of two, and one alone");
+    node.flush();
+    for mut answer in answers {
+        answer.try_recv().expect("answered").expect("committed");
+    }
+    assert!(node.engine.watch().borrow().leading);
+}
+
+#[test]
 fn log_021_a_batch_has_at_most_eight_mebibytes() {
     let mut node = Node::open(&MemFs::new(), &[(1, 9001)]);
     node.lead();

@@ -2,10 +2,11 @@
 
 use crate::{common::Words, harness::*};
 use bytes::Bytes;
-use kraft_core::RoleName;
+use kraft_core::{Event, NodeId, RoleName};
 use kraft_fs::MemFs;
-use kraft_transport::{Command, Inbound, NodeError, PeerApi, RaftError};
+use kraft_transport::{Command, EngineConfig, Inbound, NodeError, PeerApi, RaftError};
 use kraft_wire::{Message, message as m};
+use std::time::Duration;
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
 #[test]
@@ -324,4 +325,66 @@ fn a_record_that_cannot_be_applied_ends_the_node() {
     let written = node.written();
     let ended = node.turn_to_end(written);
     assert!(matches!(ended, Some(Err(NodeError::Apply(_)))), "{ended:?}");
+}
+
+/// Kafka's settings end at the largest number; an embedder's do not.
+#[test]
+fn settings_that_nobody_means_seriously_do_no_harm() {
+    let forever = |config: &mut EngineConfig| {
+        let core = &mut config.core;
+        for time in [
+            &mut core.election_timeout,
+            &mut core.fetch_timeout,
+            &mut core.election_backoff_max,
+            &mut core.request_timeout,
+            &mut core.retry_backoff,
+            &mut core.fetch_max_wait,
+            &mut core.shutdown_timeout,
+            &mut config.clean_interval,
+            &mut config.append_linger,
+        ] {
+            *time = Duration::MAX;
+        }
+        config.snapshot_max_interval = Some(Duration::MAX);
+    };
+    let mut node = Node::open_with(&MemFs::new(), &[(1, 9001)], forever);
+    node.lead();
+    let (command, mut answer) = submit("lingers");
+    node.turn([command]);
+    assert_eq!(answer.try_recv(), Err(TryRecvError::Empty));
+    node.turn([Command::Event(Event::Resign {
+        epoch: node.engine.replica().epoch(),
+    })]);
+    assert_eq!(answer.try_recv().expect("answered"), Err(RaftError::Lost));
+    let mut node = Node::open_with(&MemFs::new(), &[(1, 9001), (2, 9002)], forever);
+    node.told_of_leader(3);
+    assert_eq!(node.watched().0, Some(NodeId(2)));
+
+    let never = |config: &mut EngineConfig| {
+        let core = &mut config.core;
+        for time in [
+            &mut core.election_timeout,
+            &mut core.fetch_timeout,
+            &mut core.election_backoff_max,
+            &mut core.request_timeout,
+            &mut core.retry_backoff,
+            &mut core.fetch_max_wait,
+            &mut core.shutdown_timeout,
+            &mut config.clean_interval,
+            &mut config.append_linger,
+        ] {
+            *time = Duration::ZERO;
+        }
+        config.snapshot_max_interval = Some(Duration::ZERO);
+    };
+    let mut node = Node::open_with(&MemFs::new(), &[(1, 9001)], never);
+    node.lead();
+    node.commit("at once");
+    node.now_ms += 5;
+    node.flush();
+    let next = node.next_turn().expect("something is always due");
+    assert!(
+        next > time(node.now_ms).mono,
+        "the next turn is not due at once, for ever"
+    );
 }
