@@ -1,7 +1,6 @@
 //! The load: records that are due by a clock, whether or not those before them are committed.
 //!
-//! Their latency counts from when they are due, so what keeps the generator itself from being in time counts, too. The
-//! clock has a thread of its own, because the timers of the runtime are no finer than the wait that is to be measured.
+//! Their latency counts from when they are due, so what keeps the generator itself from being in time counts, too.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,18 +14,9 @@ use tokio::runtime;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::{error, info};
 
+use super::load::{Clock, Load};
 use super::machine::Opaque;
 use super::measured::Measured;
-
-/// What is proposed.
-#[derive(Clone, Copy)]
-pub(super) struct Load {
-    /// Records a second; 0 for as many as there is room for.
-    pub(super) throughput: u32,
-    pub(super) record_bytes: usize,
-    /// How many may wait for their commit.
-    pub(super) in_flight_max: u64,
-}
 
 /// Proposes records whenever this node leads.
 pub(super) struct Generator {
@@ -89,17 +79,14 @@ impl Generator {
             };
             info!(%epoch, "leads and makes the load");
             self.measured.begin();
-            let ended = match self.load {
-                Load {
-                    throughput: 0,
-                    in_flight_max: ..=FEW,
-                    ..
-                } => self.propose_all_there_is_room_for(epoch).await,
-                Load { throughput, .. } => {
+            let ended = match (self.load.throughput, self.load.in_flight_max, self.load.clock()) {
+                (0, ..=FEW, _) => self.propose_all_there_is_room_for(epoch).await,
+                (1.., _, Clock::Runtime) => self.propose_by_the_clock(epoch, Clock::Runtime).await,
+                (throughput, ..) => {
                     let (generator, runtime) = (Arc::clone(&self), runtime::Handle::current());
                     on_a_thread(move || match throughput {
                         0 => runtime.block_on(generator.propose_all_there_is_room_for(epoch)),
-                        _ => generator.propose_by_the_clock(epoch, throughput),
+                        _ => runtime.block_on(generator.propose_by_the_clock(epoch, Clock::Thread)),
                     })
                     .await
                 }
@@ -112,16 +99,17 @@ impl Generator {
     }
 
     /// Says whether the node has ended.
-    fn propose_by_the_clock(&self, epoch: Epoch, throughput: u32) -> bool {
+    async fn propose_by_the_clock(&self, epoch: Epoch, clock: Clock) -> bool {
         let started = Instant::now();
-        let due_of = |record: u64| started + Duration::from_secs_f64(record as f64 / f64::from(throughput));
+        let (throughput, every) = (f64::from(self.load.throughput), self.load.tick());
+        let due_of = |record: u64| started + Duration::from_secs_f64(record as f64 / throughput);
         let mut next = 0_u64;
         loop {
             if !self.leads(epoch) {
                 return false;
             }
             let tick = Instant::now();
-            let due = (started.elapsed().as_secs_f64() * f64::from(throughput)) as u64 + 1;
+            let due = (started.elapsed().as_secs_f64() * throughput) as u64 + 1;
             let together = (due - next).div_ceil(PROPOSALS_PER_TICK).min(self.together_max());
             for _ in 0..PROPOSALS_PER_TICK {
                 let count = together.min(due - next);
@@ -133,13 +121,12 @@ impl Generator {
                     next = due;
                     break;
                 }
-                if self.propose(count, due_of(next), epoch) {
+                if self.propose(count, due_of(next), epoch).await {
                     return true;
                 }
                 next += count;
             }
-            let woken = due_of(next).max(tick + TICK);
-            thread::sleep(woken.saturating_duration_since(Instant::now()));
+            clock.reach(due_of(next).max(tick + every)).await;
         }
     }
 
@@ -153,8 +140,7 @@ impl Generator {
                 fewer.await;
                 continue;
             }
-            let (command, proposed) = self.proposal(count, Instant::now(), epoch);
-            if self.handle.commands().send(command).await.is_err() || self.proposed.send(proposed).is_err() {
+            if self.propose(count, Instant::now(), epoch).await {
                 return true;
             }
         }
@@ -176,13 +162,7 @@ impl Generator {
     }
 
     /// Proposes records as one change. Says whether the node has ended.
-    fn propose(&self, count: u64, due: Instant, epoch: Epoch) -> bool {
-        let (command, proposed) = self.proposal(count, due, epoch);
-        self.handle.commands().blocking_send(command).is_err() || self.proposed.send(proposed).is_err()
-    }
-
-    /// Records as one change, and what waits for it.
-    fn proposal(&self, count: u64, due: Instant, epoch: Epoch) -> (Command<Opaque>, Proposed) {
+    async fn propose(&self, count: u64, due: Instant, epoch: Epoch) -> bool {
         let (reply, answer) = oneshot::channel();
         let command = Command::SubmitChange {
             records: (0..count).map(|_| self.record.clone()).collect(),
@@ -196,7 +176,7 @@ impl Generator {
             epoch,
             answer,
         };
-        (command, proposed)
+        self.handle.commands().send(command).await.is_err() || self.proposed.send(proposed).is_err()
     }
 }
 
@@ -243,8 +223,6 @@ async fn collect(
     }
 }
 
-/// How long it sleeps at least.
-const TICK: Duration = Duration::from_millis(1);
 /// Up to so many records that are due at one moment are proposed one by one.
 const PROPOSALS_PER_TICK: u64 = 64;
 const TOGETHER_BYTES_MAX: u64 = 256 * 1024;

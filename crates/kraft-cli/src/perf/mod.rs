@@ -2,6 +2,7 @@
 //! that leads makes the load.
 
 mod generator;
+mod load;
 mod machine;
 mod measured;
 mod node;
@@ -14,7 +15,7 @@ use kraft_wire::uuid_text;
 use uuid::Uuid;
 
 use crate::{Outcome, random, run};
-use generator::Load;
+use load::Load;
 use node::Kind;
 
 /// Run a node that commits opaque records, and measure how fast it does, until SIGTERM or SIGINT
@@ -79,6 +80,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         throughput: arguments.throughput,
         record_bytes: arguments.record_size as usize,
         in_flight_max: u64::from(arguments.in_flight),
+        linger: config.quorum.append_linger,
     };
     let seed = u64::from_ne_bytes(random::bytes()?);
     let runtime = kraft_transport::node::runtime()?;

@@ -13,7 +13,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 use uuid::Uuid;
 
-use super::generator::{Generator, Load};
+use super::generator::Generator;
+use super::load::Load;
 use super::machine::Opaque;
 use super::measured::Measured;
 use crate::run;
