@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use kraft_core::state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues};
-use kraft_core::{Epoch, SnapshotId, StateMachine};
+use kraft_core::{SnapshotId, StateMachine};
 use kraft_transport::Handle;
 use kraft_transport::memory::MemoryQuorum;
 
@@ -15,6 +15,7 @@ pub const HOW: &str =
     "MemoryQuorum, files in memory, requests between voters as Kafka's bytes with checksums";
 
 /// Counts what is committed.
+#[derive(Default)]
 pub struct Count {
     records: u64,
     bytes: u64,
@@ -22,17 +23,6 @@ pub struct Count {
 }
 
 impl Count {
-    fn new() -> Self {
-        Self {
-            records: 0,
-            bytes: 0,
-            at: Provenance {
-                last_offset: -1,
-                last_epoch: Epoch(0),
-            },
-        }
-    }
-
     fn add(&mut self, value: &[u8]) {
         self.records += 1;
         self.bytes += value.len() as u64;
@@ -47,10 +37,7 @@ impl StateMachine for Count {
 
     fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
         batch.values.iter().for_each(|value| self.add(value));
-        self.at = Provenance {
-            last_offset: batch.last,
-            last_epoch: batch.epoch,
-        };
+        self.at = batch.provenance();
         Ok(())
     }
 
@@ -67,10 +54,7 @@ impl StateMachine for Count {
         };
         self.records = number().ok_or_else(fault)?;
         self.bytes = number().ok_or_else(fault)?;
-        self.at = Provenance {
-            last_offset: id.end_offset - 1,
-            last_epoch: id.epoch,
-        };
+        self.at = id.into();
         Ok(())
     }
 
@@ -109,7 +93,7 @@ impl Quorum for Voters {
     type Client = Handle<Count>;
 
     async fn start() -> Result<Self, Error> {
-        let quorum = MemoryQuorum::start(3, Count::new).await?;
+        let quorum = MemoryQuorum::start(3, Count::default).await?;
         let leader = quorum.leader().await;
         Ok(Self { quorum, leader })
     }

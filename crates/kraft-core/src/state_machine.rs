@@ -17,6 +17,30 @@ pub struct Provenance {
     pub last_epoch: Epoch,
 }
 
+impl Provenance {
+    /// That of an image in which nothing is yet.
+    pub const NONE: Self = Self {
+        last_offset: -1,
+        last_epoch: Epoch(0),
+    };
+}
+
+impl Default for Provenance {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// Where an image stands that has been [loaded](StateMachine::load) from a snapshot.
+impl From<SnapshotId> for Provenance {
+    fn from(id: SnapshotId) -> Self {
+        Self {
+            last_offset: id.end_offset - 1,
+            last_epoch: id.epoch,
+        }
+    }
+}
+
 /// The values of records that belong into one batch.
 pub type RecordValues = Vec<Vec<u8>>;
 
@@ -33,6 +57,17 @@ pub struct CommittedBatch<'a> {
     pub timestamp_ms: i64,
     /// The values of its records, in order; empty for a control batch.
     pub values: &'a [&'a [u8]],
+}
+
+impl CommittedBatch<'_> {
+    /// Where an image stands once the batch has been [applied](StateMachine::apply).
+    #[must_use]
+    pub fn provenance(&self) -> Provenance {
+        Provenance {
+            last_offset: self.last,
+            last_epoch: self.epoch,
+        }
+    }
 }
 
 /// Why committed input cannot be applied. Final: the machine does not advance past it.
@@ -269,4 +304,31 @@ pub trait StateMachine {
 
     /// The state as a snapshot, or `None` where no snapshot may be taken (in the middle of a transaction).
     fn snapshot(&self) -> Option<Self::Snapshot>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_stands_at_the_last_record_of_its_newest_batch_or_of_its_snapshot() {
+        let applied = CommittedBatch {
+            base: 3,
+            last: 5,
+            epoch: Epoch(2),
+            timestamp_ms: 0,
+            values: &[],
+        };
+        let loaded = SnapshotId {
+            end_offset: 6,
+            epoch: Epoch(2),
+        };
+        let expected = Provenance {
+            last_offset: 5,
+            last_epoch: Epoch(2),
+        };
+        assert_eq!(applied.provenance(), expected);
+        assert_eq!(Provenance::from(loaded), expected);
+        assert_eq!(Provenance::from(SnapshotId::BOOTSTRAP), Provenance::NONE);
+    }
 }

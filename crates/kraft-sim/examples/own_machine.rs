@@ -1,7 +1,7 @@
 //! A state machine of one's own, simulated under everything that can go wrong.
 
 use kraft_core::state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues};
-use kraft_core::{Epoch, SnapshotId, StateMachine};
+use kraft_core::{SnapshotId, StateMachine};
 use kraft_sim::sim::{Count, Counts, Failure, Settings, Simulation};
 use std::convert::Infallible;
 
@@ -20,8 +20,7 @@ pub(crate) fn main() -> Result<(), Failure> {
 #[derive(Default)]
 struct Sum {
     total: u64,
-    next: i64,
-    epoch: Epoch,
+    at: Provenance,
 }
 
 impl Sum {
@@ -49,7 +48,7 @@ impl StateMachine for Sum {
     }
 
     fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
-        (self.next, self.epoch) = (batch.last + 1, batch.epoch);
+        self.at = batch.provenance();
         batch
             .values
             .iter()
@@ -64,8 +63,7 @@ impl StateMachine for Sum {
     ) -> Result<(), ApplyFault> {
         *self = Self {
             total: 0,
-            next: id.end_offset,
-            epoch: id.epoch,
+            at: id.into(),
         };
         for value in values {
             self.add(id.end_offset, value)?;
@@ -78,10 +76,7 @@ impl StateMachine for Sum {
     }
 
     fn provenance(&self) -> Provenance {
-        Provenance {
-            last_offset: self.next - 1,
-            last_epoch: self.epoch,
-        }
+        self.at
     }
 
     fn snapshot(&self) -> Option<Self::Snapshot> {

@@ -39,10 +39,11 @@
 //!
 //! ```
 //! use kraft_core::state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues};
-//! use kraft_core::{Epoch, SnapshotId, StateMachine};
+//! use kraft_core::{SnapshotId, StateMachine};
 //! use kraft_transport::{NodeConfig, node};
 //! use std::convert::Infallible;
 //!
+//! #[derive(Default)]
 //! struct Register {
 //!     value: String,
 //!     at: Provenance,
@@ -58,7 +59,7 @@
 //!         if let Some(newest) = batch.values.last() {
 //!             self.value = String::from_utf8_lossy(newest).into_owned();
 //!         }
-//!         self.at = Provenance { last_offset: batch.last, last_epoch: batch.epoch };
+//!         self.at = batch.provenance();
 //!         Ok(())
 //!     }
 //!     fn load(
@@ -68,7 +69,7 @@
 //!         values: &mut dyn Iterator<Item = &[u8]>,
 //!     ) -> Result<(), ApplyFault> {
 //!         self.value = values.last().map(|v| String::from_utf8_lossy(v).into_owned()).unwrap_or_default();
-//!         self.at = Provenance { last_offset: id.end_offset - 1, last_epoch: id.epoch };
+//!         self.at = id.into();
 //!         Ok(())
 //!     }
 //!     fn propose(
@@ -92,13 +93,9 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let dir = tempfile::tempdir()?;
 //! let config = NodeConfig::voter("my-cluster", 1, &[(1, "127.0.0.1:0")], dir.path())?;
-//! let register = Register {
-//!     value: String::new(),
-//!     at: Provenance { last_offset: -1, last_epoch: Epoch(0) },
-//! };
 //!
 //! node::runtime()?.block_on(async {
-//!     let node = node::start(config, register).await?;
+//!     let node = node::start(config, Register::default()).await?;
 //!     node.watch().wait_for(|state| state.leading).await?;
 //!     node.submit(vec!["written once, on a majority".to_owned()], None).await?;
 //!     assert_eq!(node.image(), "written once, on a majority");

@@ -1,7 +1,7 @@
 //! A state machine for tests that never get as far as to ask one.
 
 use kraft_core::{
-    Epoch, SnapshotId, StateMachine,
+    SnapshotId, StateMachine,
     state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues},
 };
 
@@ -29,10 +29,7 @@ impl StateMachine for Nothing {
     fn image(&self) {}
 
     fn provenance(&self) -> Provenance {
-        Provenance {
-            last_offset: -1,
-            last_epoch: Epoch(0),
-        }
+        Provenance::NONE
     }
 
     fn snapshot(&self) -> Option<Self::Snapshot> {

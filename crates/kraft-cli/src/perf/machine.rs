@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::iter;
 
 use kraft_core::state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues};
-use kraft_core::{Epoch, SnapshotId, StateMachine};
+use kraft_core::{SnapshotId, StateMachine};
 
 /// Where the log has been applied to is all that there is to know.
 pub(super) struct Opaque {
@@ -16,10 +16,7 @@ pub(super) struct Opaque {
 impl Opaque {
     pub(super) fn new(snapshots: bool) -> Self {
         Self {
-            applied: Provenance {
-                last_offset: -1,
-                last_epoch: Epoch(0),
-            },
+            applied: Provenance::NONE,
             snapshots,
         }
     }
@@ -32,10 +29,7 @@ impl StateMachine for Opaque {
     type Snapshot = iter::Empty<Vec<u8>>;
 
     fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
-        self.applied = Provenance {
-            last_offset: batch.last,
-            last_epoch: batch.epoch,
-        };
+        self.applied = batch.provenance();
         Ok(())
     }
 
@@ -45,10 +39,7 @@ impl StateMachine for Opaque {
         _timestamp_ms: i64,
         _values: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<(), ApplyFault> {
-        self.applied = Provenance {
-            last_offset: id.end_offset - 1,
-            last_epoch: id.epoch,
-        };
+        self.applied = id.into();
         Ok(())
     }
 

@@ -142,7 +142,7 @@ impl StateMachine for MetadataMachine {
             next.snapshot_record(&record)
                 .map_err(|error| fault(error.to_string()))?;
         }
-        next.end_snapshot(place(id.end_offset - 1, id.epoch));
+        next.end_snapshot(id.into());
         self.committed = next;
         self.publish();
         Ok(())

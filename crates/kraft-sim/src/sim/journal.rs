@@ -7,22 +7,10 @@ use kraft_core::{
 use std::{convert::Infallible, sync::Arc};
 
 /// A list of numbers, which grows at the end.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Journal {
     entries: Arc<Vec<u64>>,
     provenance: Provenance,
-}
-
-impl Default for Journal {
-    fn default() -> Self {
-        Self {
-            entries: Arc::default(),
-            provenance: Provenance {
-                last_offset: -1,
-                last_epoch: Epoch(0),
-            },
-        }
-    }
 }
 
 impl Journal {
@@ -46,10 +34,7 @@ impl StateMachine for Journal {
         for (offset, value) in (batch.base..).zip(batch.values) {
             self.push(offset, value)?;
         }
-        self.provenance = Provenance {
-            last_offset: batch.last,
-            last_epoch: batch.epoch,
-        };
+        self.provenance = batch.provenance();
         Ok(())
     }
 
@@ -66,10 +51,7 @@ impl StateMachine for Journal {
         for value in values {
             self.push(id.end_offset, value)?;
         }
-        self.provenance = Provenance {
-            last_offset: id.end_offset - 1,
-            last_epoch: id.epoch,
-        };
+        self.provenance = id.into();
         Ok(())
     }
 

@@ -2,12 +2,13 @@
 // one, and the defaults of the trait do for the rest.
 
 use kraft_core::{
-    Epoch, SnapshotId, StateMachine,
+    SnapshotId, StateMachine,
     state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues},
 };
 use std::{collections::BTreeMap, convert::Infallible, sync::Arc};
 
 /// What was put under each key last.
+#[derive(Default)]
 pub(crate) struct KeyValues {
     entries: Arc<BTreeMap<String, String>>,
     provenance: Provenance,
@@ -16,18 +17,6 @@ pub(crate) struct KeyValues {
 /// The record that puts a value under a key.
 pub(crate) fn put(key: &str, value: &str) -> String {
     format!("{key}={value}")
-}
-
-impl Default for KeyValues {
-    fn default() -> Self {
-        Self {
-            entries: Arc::default(),
-            provenance: Provenance {
-                last_offset: -1,
-                last_epoch: Epoch(0),
-            },
-        }
-    }
 }
 
 impl StateMachine for KeyValues {
@@ -46,10 +35,7 @@ impl StateMachine for KeyValues {
             })?;
             Arc::make_mut(&mut self.entries).insert(entry.0.to_owned(), entry.1.to_owned());
         }
-        self.provenance = Provenance {
-            last_offset: batch.last,
-            last_epoch: batch.epoch,
-        };
+        self.provenance = batch.provenance();
         Ok(())
     }
 

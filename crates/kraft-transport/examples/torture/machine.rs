@@ -1,7 +1,7 @@
 // A journal of which nothing is kept but how long it is and a digest of it: enough to tell exactly what a reader has seen.
 
 use kraft_core::{
-    Epoch, SnapshotId, StateMachine,
+    SnapshotId, StateMachine,
     state_machine::{ApplyFault, CommittedBatch, ProposeError, Provenance, RecordValues},
 };
 use std::convert::Infallible;
@@ -22,10 +22,7 @@ impl Default for Journal {
         Self {
             records: 0,
             digest: START,
-            at: Provenance {
-                last_offset: -1,
-                last_epoch: Epoch(0),
-            },
+            at: Provenance::NONE,
         }
     }
 }
@@ -48,10 +45,7 @@ impl StateMachine for Journal {
 
     fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
         batch.values.iter().for_each(|value| self.add(value));
-        self.at = Provenance {
-            last_offset: batch.last,
-            last_epoch: batch.epoch,
-        };
+        self.at = batch.provenance();
         Ok(())
     }
 
@@ -61,10 +55,7 @@ impl StateMachine for Journal {
         _timestamp_ms: i64,
         values: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<(), ApplyFault> {
-        let at = Provenance {
-            last_offset: id.end_offset - 1,
-            last_epoch: id.epoch,
-        };
+        let at = Provenance::from(id);
         let numbers = values.next().and_then(|value| value.split_at_checked(8));
         let numbers = numbers.and_then(|(records, digest)| {
             let number = |bytes: &[u8]| Some(u64::from_be_bytes(bytes.try_into().ok()?));

@@ -20,25 +20,12 @@ pub(crate) const BEGIN: &str = "begin";
 pub(crate) const END: &str = "end";
 
 /// Keeps every value that was committed, in order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Words {
     words: Arc<Vec<String>>,
     provenance: Provenance,
     /// Where the newest appended record stands, while leading.
     speculative: Option<Provenance>,
-}
-
-impl Default for Words {
-    fn default() -> Self {
-        Self {
-            words: Arc::default(),
-            provenance: Provenance {
-                last_offset: -1,
-                last_epoch: Epoch(0),
-            },
-            speculative: None,
-        }
-    }
 }
 
 impl StateMachine for Words {
@@ -62,10 +49,7 @@ impl StateMachine for Words {
                 .iter()
                 .map(|value| String::from_utf8_lossy(value).into_owned()),
         );
-        self.provenance = Provenance {
-            last_offset: batch.last,
-            last_epoch: batch.epoch,
-        };
+        self.provenance = batch.provenance();
         Ok(())
     }
 
@@ -77,10 +61,7 @@ impl StateMachine for Words {
     ) -> Result<(), ApplyFault> {
         let words = values.map(|value| String::from_utf8_lossy(value).into_owned());
         self.words = Arc::new(words.collect());
-        self.provenance = Provenance {
-            last_offset: id.end_offset - 1,
-            last_epoch: id.epoch,
-        };
+        self.provenance = id.into();
         Ok(())
     }
 

@@ -30,14 +30,9 @@ struct Renew {
 #[derive(Default)]
 struct Tokens {
     committed: Arc<BTreeMap<u8, u8>>,
-    at: Option<Provenance>,
+    at: Provenance,
     appended: Option<(BTreeMap<u8, u8>, Provenance)>,
 }
-
-const NOWHERE: Provenance = Provenance {
-    last_offset: -1,
-    last_epoch: Epoch(0),
-};
 
 impl StateMachine for Tokens {
     type Record = (u8, u8);
@@ -49,10 +44,7 @@ impl StateMachine for Tokens {
         for value in batch.values {
             Arc::make_mut(&mut self.committed).insert(value[0], value[1]);
         }
-        self.at = Some(Provenance {
-            last_offset: batch.last,
-            last_epoch: batch.epoch,
-        });
+        self.at = batch.provenance();
         Ok(())
     }
     fn load(
@@ -75,7 +67,7 @@ impl StateMachine for Tokens {
         records: Vec<(u8, u8)>,
         expected: Option<Provenance>,
     ) -> Result<RecordValues, ProposeError> {
-        let current = self.appended.as_ref().map_or(NOWHERE, |(_, at)| *at);
+        let current = self.appended.as_ref().map_or(Provenance::NONE, |(_, at)| *at);
         if expected.is_some_and(|expected| expected != current) {
             return Err(ProposeError::Conflict { current });
         }
@@ -120,7 +112,7 @@ impl StateMachine for Tokens {
         Arc::clone(&self.committed)
     }
     fn provenance(&self) -> Provenance {
-        self.at.unwrap_or(NOWHERE)
+        self.at
     }
     fn snapshot(&self) -> Option<Self::Snapshot> {
         None
