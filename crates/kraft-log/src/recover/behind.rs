@@ -17,6 +17,12 @@ pub(super) struct Behind {
     pub(super) voters: Vec<VoterSet>,
 }
 
+/// A batch whose checksum is right.
+struct WholeBatch {
+    header: BatchHeader,
+    bytes: Vec<u8>,
+}
+
 /// Looks at every byte from `start` on, in bounded memory.
 pub(super) fn batches_behind(file: &impl File, start: u64, len: u64) -> io::Result<Behind> {
     let mut found = Behind::default();
@@ -34,8 +40,8 @@ pub(super) fn batches_behind(file: &impl File, start: u64, len: u64) -> io::Resu
             }
             match whole_batch(file, &window[at..], position + at as u64, len)? {
                 Some(batch) => {
-                    at += batch.size();
-                    found.add(&batch);
+                    at += batch.header.size();
+                    found.add(batch);
                 }
                 None => at += 1,
             }
@@ -46,10 +52,12 @@ pub(super) fn batches_behind(file: &impl File, start: u64, len: u64) -> io::Resu
 }
 
 impl Behind {
-    fn add(&mut self, batch: &BatchView) {
+    fn add(&mut self, batch: WholeBatch) {
         self.batches += 1;
-        self.end = self.end.max(batch.last_offset().saturating_add(1));
-        let control = batch_info(batch).ok().and_then(|info| info.control);
+        self.end = self.end.max(batch.header.last_offset().saturating_add(1));
+        let readable = BatchView::parse(batch.bytes.into()).ok();
+        let info = readable.and_then(|batch| batch_info(&batch).ok());
+        let control = info.and_then(|info| info.control);
         self.voters
             .extend(control.into_iter().flatten().filter_map(|record| match record {
                 ControlRecord::Voters(voters) => Some(voters),
@@ -58,8 +66,9 @@ impl Behind {
     }
 }
 
-/// The batch that begins at `position`, of which `head` is the beginning.
-fn whole_batch(file: &impl File, head: &[u8], position: u64, len: u64) -> io::Result<Option<BatchView>> {
+/// The batch that begins at `position`, of which `head` is the beginning. A right checksum is enough: whoever wrote it
+/// meant it, and others may count on it, even if this release does not read it, as with compressed records.
+fn whole_batch(file: &impl File, head: &[u8], position: u64, len: u64) -> io::Result<Option<WholeBatch>> {
     let plausible = |header: &BatchHeader| {
         header.magic == MAGIC
             && header.base_offset >= 0
@@ -73,8 +82,10 @@ fn whole_batch(file: &impl File, head: &[u8], position: u64, len: u64) -> io::Re
     };
     let mut bytes = vec![0; header.size()];
     file.read_exact_at(&mut bytes, position)?;
-    let batch = BatchView::parse(bytes.into()).ok();
-    Ok(batch.filter(|batch| batch.validate().is_ok()))
+    Ok(header
+        .check_crc(&bytes)
+        .is_ok()
+        .then_some(WholeBatch { header, bytes }))
 }
 
 /// Where the magic byte stands in a batch.
@@ -86,7 +97,7 @@ const WINDOW_BYTES: usize = 1 << 20;
 mod tests {
     use super::*;
     use kraft_fs::{FileSystem, MemFs, Open};
-    use kraft_wire::batch::BatchBuilder;
+    use kraft_wire::batch::{BatchBuilder, CRC_START, crc32c};
     use std::path::Path;
 
     fn batch(base: i64, size: usize) -> Vec<u8> {
@@ -111,5 +122,25 @@ mod tests {
         assert_eq!((found.batches, found.end), (3, 10));
         assert_eq!(batches_behind(&file, 4, len).unwrap().batches, 2);
         assert_eq!(batches_behind(&file, len - 10, len).unwrap(), Behind::default());
+    }
+
+    /// Compressed with each codec that there is, and with some that there are not, and records that cannot be read.
+    #[test]
+    fn a_right_checksum_makes_a_batch_whole_whatever_is_in_it() {
+        for byte in [1, 2, 3, 4, 5, 6, 7] {
+            let mut compressed = batch(7, 50);
+            compressed[CRC_START + 1] |= byte;
+            let mut unreadable = batch(8, 50);
+            *unreadable.last_mut().unwrap() = byte;
+            for batch in [&mut compressed, &mut unreadable] {
+                let crc = crc32c(&[&batch[CRC_START..]]);
+                batch[CRC_START - 4..CRC_START].copy_from_slice(&crc.to_be_bytes());
+            }
+            let file = MemFs::new().open(Path::new("/f"), Open::CreateNew).unwrap();
+            let bytes = [compressed, unreadable].concat();
+            file.write_all_at(&bytes, 0).unwrap();
+            let found = batches_behind(&file, 0, bytes.len() as u64).unwrap();
+            assert_eq!((found.batches, found.end), (2, 9), "{byte}");
+        }
     }
 }
