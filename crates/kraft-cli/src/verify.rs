@@ -73,15 +73,23 @@ fn verify_directory(dir: &Path) -> Result<Verified, Refusal> {
 }
 
 /// Takes the lock where its file exists, as it does while a node runs. To create the file would be a change, and where it
-/// cannot be opened nothing can be said.
+/// cannot be opened, which another user may be able to, nothing can be said. What no user can open is refused.
 fn lock_if_there(dir: &Path) -> Result<Option<DirLock>, LockError> {
-    if !dir.join(".lock").exists() {
+    let path = dir.join(".lock");
+    if path.symlink_metadata().is_err() {
         return Ok(None);
     }
-    match RealFs.lock_dir(dir) {
-        Err(LockError::Io { .. }) => Ok(None),
-        locked => locked.map(Some),
-    }
+    let source = match path.metadata() {
+        Ok(found) if found.is_dir() => io::ErrorKind::IsADirectory.into(),
+        Ok(_) => {
+            return match RealFs.lock_dir(dir) {
+                Err(LockError::Io { .. }) => Ok(None),
+                locked => locked.map(Some),
+            };
+        }
+        Err(error) => error,
+    };
+    Err(LockError::Io { path, source })
 }
 
 /// What a start would change, and what it would find.

@@ -215,15 +215,47 @@ fn a_configuration_that_must_not_be_ignored() {
     }
 }
 
+/// What has the name of a file and is none, a link that leads nowhere among them; `verify` knows it beforehand.
+#[test]
+fn a_directory_or_a_link_in_the_place_of_a_file() {
+    let cases = [
+        ("data/.lock", "check the path and its permissions"),
+        ("data/__cluster_metadata-0/kraft-synced", "move it out of the way"),
+        (
+            "data/__cluster_metadata-0/00000000000000000000.index",
+            "move it out of the way",
+        ),
+    ];
+    for (name, advice) in cases {
+        let node = Node::formatted();
+        let verified = || {
+            let mut verify = Command::new(KRAFT);
+            verify.arg("verify").arg(node.path("data")).output().unwrap()
+        };
+        // Every start makes this one.
+        fs::write(node.path("data/.lock"), b"").unwrap();
+        let _ = fs::remove_file(node.path(name));
+        fs::create_dir(node.path(name)).unwrap();
+        node.assert_refused(&[name, advice]);
+        assert_eq!(verified().status.code(), Some(1), "{name}");
+        fs::remove_dir(node.path(name)).unwrap();
+        std::os::unix::fs::symlink("/nonexistent/file", node.path(name)).unwrap();
+        assert_eq!(node.run().status.code(), Some(1), "{name}");
+        assert_eq!(verified().status.code(), Some(1), "{name}");
+    }
+}
+
 #[test]
 fn an_override_without_a_value_is_wrong_usage() {
     let node = Node::formatted();
-    let output = Command::new(KRAFT)
-        .args(["run", "--override", "node.id", "-c"])
-        .arg(node.config())
-        .output()
-        .unwrap();
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("KEY=VALUE"), "{stderr}");
+    for argument in ["node.id", "=1", " =1"] {
+        let output = Command::new(KRAFT)
+            .args(["run", "--override", argument, "-c"])
+            .arg(node.config())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains("KEY=VALUE"), "{stderr}");
+    }
 }

@@ -48,7 +48,7 @@ pub enum LockError {
         path: PathBuf,
     },
     /// The lock file cannot be opened or locked.
-    #[error("{} cannot be locked: {source}", path.display())]
+    #[error("{} cannot be locked: {source}; check the path and its permissions", path.display())]
     Io {
         /// The lock file.
         path: PathBuf,

@@ -112,12 +112,16 @@ impl FileSystem for RealFs {
         let mut entries = Vec::new();
         for entry in fs::read_dir(dir)? {
             let entry = entry?;
-            // A link counts as what it points at; a name that is gone by now, or a dangling link, is no entry.
-            if let Some(metadata) = self.metadata(&entry.path())? {
-                entries.push(DirEntry {
-                    name: entry.file_name().to_string_lossy().into_owned(),
-                    metadata,
-                });
+            let name = entry.file_name().to_string_lossy().into_owned();
+            // A link counts as what it points at. A name that is gone by now is no entry, but a link that leads nowhere is
+            // not absent: what it led to may be on a disk that is not there.
+            let named = |error: io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
+            match self.metadata(&entry.path()).map_err(named)? {
+                Some(metadata) => entries.push(DirEntry { name, metadata }),
+                None if fs::symlink_metadata(entry.path()).is_ok_and(|found| found.is_symlink()) => {
+                    return Err(io::Error::other(format!("{name} is a link that leads nowhere")));
+                }
+                None => {}
             }
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));

@@ -109,6 +109,27 @@ fn a_directory_is_locked_once_in_a_process_by_whatever_path() {
 }
 
 #[test]
+fn a_link_counts_as_what_it_leads_to_and_one_that_leads_nowhere_is_not_absent() {
+    let root = tempfile::tempdir().unwrap();
+    let link = |to: &str| {
+        let _ = std::fs::remove_file(root.path().join("link"));
+        std::os::unix::fs::symlink(to, root.path().join("link")).unwrap();
+        RealFs.list(root.path())
+    };
+    std::fs::write(root.path().join("file"), b"abc").unwrap();
+    let entries = link("file").unwrap();
+    let lens: Vec<_> = entries
+        .iter()
+        .map(|entry| (&*entry.name, entry.metadata.len))
+        .collect();
+    assert_eq!(lens, [("file", 3), ("link", 3)]);
+    let nowhere = link("/nonexistent/file").unwrap_err();
+    assert_eq!(nowhere.to_string(), "link is a link that leads nowhere");
+    let circle = link("link").unwrap_err();
+    assert!(circle.to_string().starts_with("link: "), "{circle}");
+}
+
+#[test]
 fn the_chosen_call_fails_once() {
     let root = tempfile::tempdir().unwrap();
     let fs = FaultyFs::new(RealFs);

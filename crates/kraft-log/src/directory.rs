@@ -33,6 +33,8 @@ pub(crate) struct Contents {
     pub(crate) abstains: bool,
     /// Files that nobody needs any more.
     pub(crate) leftovers: Vec<String>,
+    /// The names of directories.
+    pub(crate) directories: Vec<String>,
 }
 
 /// What is in the directory of a log that belongs to a topic.
@@ -53,8 +55,9 @@ pub(crate) fn look_beside_election<F: FileSystem>(
     let mut contents = Contents::default();
     let mut indexes = Vec::new();
     for entry in fs.list(dir).map_err(unreadable(dir))? {
-        // Kafka ignores directories, whatever their name.
+        // Kafka ignores directories, whatever their name, until it needs the name.
         if entry.metadata.is_dir {
+            contents.directories.push(entry.name);
             continue;
         }
         let path = dir.join(&entry.name);
@@ -101,17 +104,18 @@ pub(crate) fn look_beside_election<F: FileSystem>(
     }
 }
 
+/// The files that are replaced as a whole.
+pub(crate) const SMALL_FILES: [&str; 4] = [
+    quorum_state::FILE_NAME,
+    epoch_checkpoint::FILE_NAME,
+    partition_metadata::FILE_NAME,
+    NO_VOTE_FILE,
+];
+
 /// A file that was to replace one of the small files.
 fn is_temporary(name: &str) -> bool {
-    name.strip_suffix(".tmp").is_some_and(|name| {
-        [
-            quorum_state::FILE_NAME,
-            epoch_checkpoint::FILE_NAME,
-            partition_metadata::FILE_NAME,
-            NO_VOTE_FILE,
-        ]
-        .contains(&name)
-    })
+    let name = name.strip_suffix(".tmp");
+    name.is_some_and(|name| SMALL_FILES.contains(&name))
 }
 
 fn read_small_files<F: FileSystem>(fs: &F, dir: &Path, contents: &mut Contents) -> Result<(), OpenError> {

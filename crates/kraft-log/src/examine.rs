@@ -7,6 +7,7 @@ use crate::{
     epochs::EpochCache,
     examined_segment::{ExaminedSegment, scan_all},
     names::log_file,
+    needed_names::require_names,
     open_error::OpenError,
     quorum_state,
     small_file::SmallFileError,
@@ -113,6 +114,7 @@ pub(crate) fn examine<F: FileSystem>(
         examined.epochs.assign(newest.epoch, newest.start_offset);
     }
     require_quorum_state(dir, contents, &examined)?;
+    require_names(dir, contents, &examined)?;
     Ok(examined)
 }
 

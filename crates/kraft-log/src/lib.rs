@@ -93,6 +93,7 @@ pub mod java_properties;
 mod layout;
 pub mod meta_properties;
 mod names;
+mod needed_names;
 mod op;
 mod open;
 mod open_error;

@@ -61,6 +61,9 @@ impl fmt::Display for Refusal {
             return Ok(());
         }
         f.write_str(". Nothing was changed")?;
+        if self.cause.is_io() {
+            f.write_str(". Check the disk, the path and its permissions")?;
+        }
         if let Some(loss) = &self.loss {
             write!(f, ". Lost at most: {loss}")?;
         }
@@ -92,6 +95,12 @@ pub enum OpenError {
     #[error("{} is named like a file of the log, but not quite: move it out of the directory", path.display())]
     StrangeName {
         /// The file.
+        path: PathBuf,
+    },
+    /// A directory that has the name of one of the log's files, which can then be neither read nor written.
+    #[error("{} is a directory, and a file of the log has that name: move it out of the way", path.display())]
+    NotAFile {
+        /// The directory.
         path: PathBuf,
     },
     /// A segment larger than positions in it can be.
@@ -202,6 +211,18 @@ pub enum OpenError {
 }
 
 impl OpenError {
+    /// Whether the operating system does not let us read, so that nothing is known to be damaged.
+    pub(crate) fn is_io(&self) -> bool {
+        matches!(
+            self,
+            Self::Io { .. }
+                | Self::Snapshot(SnapshotReadError::Io { .. })
+                | Self::QuorumState(SmallFileError::Io { .. })
+                | Self::EpochCheckpoint(SmallFileError::Io { .. })
+                | Self::PartitionMetadata(SmallFileError::Io { .. })
+        )
+    }
+
     /// The file that is damaged or in the way, and the byte, where it is one of a log or a snapshot.
     #[must_use]
     pub fn place(&self) -> (Option<&Path>, Option<u64>) {
@@ -215,6 +236,7 @@ impl OpenError {
             }
             Self::Io { path, .. }
             | Self::StrangeName { path }
+            | Self::NotAFile { path }
             | Self::SegmentTooLarge { path, .. }
             | Self::WrongTopic { path, .. }
             | Self::NotContiguous { path, .. }

@@ -8,7 +8,7 @@ mod common;
 use common::{files, unpack};
 use kraft_core::LogView;
 use kraft_fs::{FileSystem, RealFs};
-use kraft_log::{LogOptions, open};
+use kraft_log::{LogOptions, open, verify};
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, chown},
@@ -18,6 +18,7 @@ use std::{
 
 const PARTITION: &str = "__cluster_metadata-0";
 const SEGMENT: &str = "00000000000000000000.log";
+const ZERO_CHECKPOINT: &str = "00000000000000000000-0000000000.checkpoint";
 /// Set where a test runs itself again under other rights: the directory.
 const DIRECTORY: &str = "KRAFT_LOG_TEST_DIRECTORY";
 const NOBODY: u32 = 65534;
@@ -100,6 +101,19 @@ fn is_refused(partition: &Path, file: &str) {
     );
 }
 
+/// What cannot be read is not damaged: nobody is told to restore or to format.
+fn is_unreadable_to_verify(partition: &Path, file: &str) {
+    let refusal = verify(&RealFs, partition).expect_err("no permission");
+    assert!(refusal.ways_out.is_empty(), "{refusal}");
+    let end = format!("{file}: Permission denied (os error 13)");
+    let message = refusal.to_string();
+    assert!(message.contains(&end), "{message}");
+    assert!(
+        message.ends_with("Check the disk, the path and its permissions"),
+        "{message}"
+    );
+}
+
 #[test]
 fn a_directory_without_write_permission_is_refused() {
     // readonly-dir-0555
@@ -122,6 +136,24 @@ fn a_segment_without_read_permission_is_refused() {
     let test = "a_segment_without_read_permission_is_refused";
     let damage = |partition: &Path| set_mode(&partition.join(SEGMENT), 0o000);
     without_override(test, damage, |partition| is_refused(partition, SEGMENT));
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_read_is_not_called_damaged() {
+    let test = "a_snapshot_that_cannot_be_read_is_not_called_damaged";
+    let damage = |partition: &Path| set_mode(&partition.join(ZERO_CHECKPOINT), 0o000);
+    without_override(test, damage, |partition| {
+        is_unreadable_to_verify(partition, ZERO_CHECKPOINT)
+    });
+}
+
+#[test]
+fn an_election_state_that_cannot_be_read_is_not_called_damaged() {
+    let test = "an_election_state_that_cannot_be_read_is_not_called_damaged";
+    let damage = |partition: &Path| set_mode(&partition.join("quorum-state"), 0o000);
+    without_override(test, damage, |partition| {
+        is_unreadable_to_verify(partition, "quorum-state")
+    });
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use kraft_core::{Instant, Ticket};
-use kraft_fs::MemFs;
-use kraft_log::{LogOptions, StorageOp, batch_info, open};
+use kraft_fs::{FileSystem, MemFs};
+use kraft_log::{LogOptions, OpenError, StorageOp, batch_info, open, verify};
 use kraft_wire::{
     UnknownTags,
     batch::{BatchBuilder, BatchView},
@@ -100,4 +100,49 @@ fn log_006_an_append_without_a_batch_is_refused() {
         .expect("a new log")
         .index
         .submit(Ticket(1), &append, Instant(0));
+}
+
+/// A start and whoever verifies beforehand say the same, before anything is written.
+#[test]
+fn a_directory_in_the_place_of_a_file_is_refused_and_any_other_is_none_of_our_business() {
+    let dir = Path::new("/log");
+    let with = |name: &str| {
+        let fs = MemFs::new();
+        fs.create_dir_all(&dir.join(name)).unwrap();
+        fs
+    };
+    let names = [
+        "00000000000000000000.log",
+        "00000000000000000000.index",
+        "00000000000000000000.timeindex",
+        "leader-epoch-checkpoint.tmp",
+        "quorum-state.tmp",
+        "kraft-no-vote",
+        "kraft-synced",
+        "kraft-spare",
+    ];
+    for name in names {
+        let fs = with(name);
+        let syncs = fs.syncs();
+        let verified = verify(&fs, dir).unwrap_err();
+        let opened = open(fs.clone(), dir, LogOptions::default()).unwrap_err();
+        for refusal in [verified, opened] {
+            assert!(
+                matches!(&*refusal.cause, OpenError::NotAFile { path } if path.ends_with(name)),
+                "{name}: {refusal}"
+            );
+            assert!(refusal.ways_out.is_empty(), "{name}");
+        }
+        assert_eq!(fs.syncs(), syncs, "{name}: something was written");
+    }
+    for name in [
+        "lost+found",
+        "copy.log",
+        "0.log",
+        "00000000000000000000.log.kept-1",
+    ] {
+        let fs = with(name);
+        verify(&fs, dir).unwrap();
+        open(fs, dir, LogOptions::default()).unwrap();
+    }
 }

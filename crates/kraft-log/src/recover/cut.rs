@@ -68,7 +68,7 @@ enum LogState {
 fn state<F: FileSystem>(fs: &F, directory: &Directory) -> Result<LogState, RecoverError> {
     match examine(fs, &directory.partition, &directory.contents) {
         Ok(_) | Err(OpenError::QuorumStateMissing { .. }) => Ok(LogState::Whole),
-        Err(OpenError::Io { path, source }) => Err(OpenError::Io { path, source }.into()),
+        Err(error @ (OpenError::Io { .. } | OpenError::NotAFile { .. })) => Err(error.into()),
         Err(
             OpenError::Short { .. }
             | OpenError::Damaged {

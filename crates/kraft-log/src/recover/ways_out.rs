@@ -40,12 +40,15 @@ pub(crate) struct WaysOut {
 /// Tries every form on a directory that is refused; the fitting ones first.
 pub(crate) fn ways_out<F: FileSystem>(fs: &F, partition: &Path, cause: &OpenError) -> WaysOut {
     let mut found = WaysOut::default();
+    if cause.is_io() {
+        return found;
+    }
     let dir = match (cause, partition.parent()) {
         // These say themselves what to do, or are no damage.
         (
             OpenError::Repair(_)
-            | OpenError::Io { .. }
             | OpenError::StrangeName { .. }
+            | OpenError::NotAFile { .. }
             | OpenError::SegmentTooLarge { .. }
             | OpenError::EpochCheckpoint(_)
             | OpenError::PartitionMetadata(_)
