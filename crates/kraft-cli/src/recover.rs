@@ -63,15 +63,16 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let dir = &arguments.dir;
     // The lock is a file: it is not put into a directory that is no node's.
-    RealFs
-        .metadata(&dir.join(meta_properties::FILE_NAME))?
-        .ok_or_else(|| {
-            let file = dir.join(meta_properties::FILE_NAME);
-            format!(
-                "{}: there is no such file, so this is not a metadata directory; name the one that has it",
-                file.display()
-            )
-        })?;
+    let file = dir.join(meta_properties::FILE_NAME);
+    let found = RealFs
+        .metadata(&file)
+        .map_err(|error| format!("{}: {error}; check the path and its permissions", file.display()))?;
+    found.ok_or_else(|| {
+        format!(
+            "{}: there is no such file, so this is not a metadata directory; name the one that has it",
+            file.display()
+        )
+    })?;
     let _lock = RealFs.lock_dir(dir)?;
     let fs = Watched::new(RealFs);
     let inputs = RecoverInputs {

@@ -74,10 +74,15 @@ impl<W: Write> Dump<W> {
             source,
         };
         if std::fs::metadata(path).map_err(reading)?.is_dir() {
-            for file in files::of_directory(path).map_err(reading)? {
-                self.path(&file)?;
+            let files = files::of_directory(path).map_err(reading)?;
+            if files.is_empty() {
+                let dir = path.display();
+                writeln!(
+                    io::stderr(),
+                    "kraft: {dir}: no file of a metadata directory in it"
+                )?;
             }
-            return Ok(());
+            return files.iter().try_for_each(|file| self.path(file));
         }
         match Kind::of(path) {
             Some(Kind::Segment { base_offset }) => {

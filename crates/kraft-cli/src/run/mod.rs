@@ -64,8 +64,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn setting(text: &str) -> Result<String, &'static str> {
     match text.split_once('=') {
-        Some(_) => Ok(text.to_owned()),
-        None => Err("not of the form KEY=VALUE"),
+        Some((key, _)) if !key.trim().is_empty() => Ok(text.to_owned()),
+        _ => Err("not of the form KEY=VALUE"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What can be wrong with a configuration.
 
 use kraft_log::java_properties::PropertiesError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A setting that a node must not start with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -46,7 +46,7 @@ pub enum ConfigError {
         reason: &'static str,
     },
     /// An override of the command line has no `=`.
-    #[error("override {argument:?} is not of the form KEY=VALUE")]
+    #[error("{argument:?} is not of the form KEY=VALUE")]
     Override {
         /// The argument as given.
         argument: String,
@@ -65,6 +65,14 @@ pub enum ReadError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// It is no configuration: nobody writes one of this size.
+    #[error("{}: more than {max} bytes, which is no configuration", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// How large a configuration may be.
+        max: u64,
+    },
     /// The file is not in properties syntax.
     #[error("{}: {source}", path.display())]
     Syntax {
@@ -81,4 +89,55 @@ pub enum ReadError {
         /// Which key and why.
         source: ConfigError,
     },
+    /// The file says something that a node must not start with, and perhaps does not mean it.
+    #[error(
+        "{}: {source}; the file begins with a UTF-8 byte order mark, which Java takes for a part of the first key: save it without",
+        path.display()
+    )]
+    ByteOrderMark {
+        /// The file.
+        path: PathBuf,
+        /// Which key and why.
+        source: ConfigError,
+    },
+    /// An override of the command line says something that a node must not start with.
+    #[error("override {source}")]
+    Override {
+        /// Which key and why.
+        source: ConfigError,
+    },
 }
+
+impl ConfigError {
+    /// The key to look at, where there is one.
+    fn key(&self) -> Option<&str> {
+        match self {
+            Self::Missing { key, .. } | Self::Conflict { key, .. } | Self::Unsupported { key, .. } => {
+                Some(key)
+            }
+            Self::Value { key, .. } => Some(key),
+            Self::Override { .. } => None,
+        }
+    }
+}
+
+impl ReadError {
+    /// Says where what is wrong was said: in `overrides`, or in the file at `path`.
+    pub(super) fn of_config(path: &Path, file: &[u8], overrides: &[String], source: ConfigError) -> Self {
+        let path = path.to_owned();
+        let key = |argument: &String| Some(argument.split_once('=')?.0.trim().to_owned());
+        let overridden = match source.key() {
+            Some(found) => overrides.iter().filter_map(key).any(|key| key == found),
+            None => true,
+        };
+        if overridden {
+            Self::Override { source }
+        } else if file.starts_with(BYTE_ORDER_MARK) {
+            Self::ByteOrderMark { path, source }
+        } else {
+            Self::Config { path, source }
+        }
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

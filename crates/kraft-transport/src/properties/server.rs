@@ -12,6 +12,8 @@ use super::{
 };
 use kraft_core::{Config, Endpoint, Endpoints, NodeId, ReplicaKey, SupportedVersions};
 use std::{
+    fs::File,
+    io::Read as _,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -57,15 +59,16 @@ impl ServerConfig {
     /// # Errors
     /// The file cannot be read, or says something that a node must not start with.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, ReadError> {
-        let at = || path.to_owned();
-        let bytes = std::fs::read(path).map_err(|source| ReadError::Io { path: at(), source })?;
-        let mut properties =
-            Properties::parse(&bytes).map_err(|source| ReadError::Syntax { path: at(), source })?;
+        let bytes = read_file(path)?;
+        let mut properties = Properties::parse(&bytes).map_err(|source| ReadError::Syntax {
+            path: path.to_owned(),
+            source,
+        })?;
         overrides
             .iter()
             .try_for_each(|argument| properties.apply_override(argument))
             .and_then(|()| Self::from_properties(&properties))
-            .map_err(|source| ReadError::Config { path: at(), source })
+            .map_err(|source| ReadError::of_config(path, &bytes, overrides, source))
     }
 
     /// Gives the properties their types and checks them, key by key first and then against each other.
@@ -258,6 +261,23 @@ pub fn local_host_name() -> String {
     name.unwrap_or_else(|| "localhost".to_owned())
 }
 
+/// Reads the file, which may be a pipe or a device as well.
+fn read_file(path: &Path) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes));
+    read.map_err(|source| ReadError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(ReadError::TooLarge {
+            path: path.to_owned(),
+            max: FILE_BYTES_MAX,
+        });
+    }
+    Ok(bytes)
+}
+
 fn check_roles(values: Values<'_>) -> Result<(), ConfigError> {
     const KEY: &str = "process.roles";
     let allowed = "controller";
@@ -307,6 +327,9 @@ fn log_dirs(values: Values<'_>) -> Result<Vec<PathBuf>, ConfigError> {
     };
     Ok(dirs.into_iter().map(PathBuf::from).collect())
 }
+
+/// Far above any configuration.
+const FILE_BYTES_MAX: u64 = 16 << 20;
 
 #[cfg(test)]
 #[path = "server_test.rs"]

@@ -482,8 +482,53 @@ fn a_file_is_read_with_overrides_and_named_in_errors() {
     std::fs::write(&path, text).unwrap();
     let config = ServerConfig::read(&path, &["node.id=5".to_owned()]).unwrap();
     assert_eq!(config.node_id, NodeId(5));
-    let wrong = ServerConfig::read(&path, &["node.id=x".to_owned()])
+    let wrong = |overrides: &[&str]| {
+        let overrides: Vec<_> = overrides.iter().map(|&argument| argument.to_owned()).collect();
+        ServerConfig::read(&path, &overrides).unwrap_err().to_string()
+    };
+    // The file is not at fault for what the command line says.
+    let message = wrong(&["node.id=x"]);
+    assert!(
+        message.starts_with("override node.id=x is not allowed"),
+        "{message}"
+    );
+    let message = wrong(&["=x"]);
+    assert_eq!(message, "override \"=x\" is not of the form KEY=VALUE");
+    std::fs::write(&path, "process.roles=controller\nnode.id=y\n").unwrap();
+    let message = wrong(&["log.dirs=x"]);
+    let begin = format!("{}: node.id=y is not allowed", path.display());
+    assert!(message.starts_with(&begin), "{message}");
+}
+
+#[test]
+fn a_byte_order_mark_is_named_where_it_hides_a_key() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("server.properties");
+    let text: String = properties(&[])
+        .iter()
+        .map(|(key, value)| format!("{key}={value}\n"))
+        .collect();
+    let path_text = path.display().to_string();
+    std::fs::write(&path, format!("\u{feff}{text}")).unwrap();
+    let message = ServerConfig::read(&path, &[]).unwrap_err().to_string();
+    assert!(
+        message.starts_with(&path_text) && message.contains("byte order mark"),
+        "{message}"
+    );
+    // In front of a comment it does no harm but to make it a key that is not known.
+    std::fs::write(&path, format!("\u{feff}# a comment\n{text}")).unwrap();
+    let config = ServerConfig::read(&path, &[]).unwrap();
+    assert_eq!(config.unknown, ["\u{ef}\u{bb}\u{bf}#"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_without_end_is_no_configuration() {
+    let message = ServerConfig::read(Path::new("/dev/zero"), &[])
         .unwrap_err()
         .to_string();
-    assert!(wrong.starts_with(path.to_str().unwrap()), "{wrong}");
+    assert_eq!(
+        message,
+        "/dev/zero: more than 16777216 bytes, which is no configuration"
+    );
 }
