@@ -2,10 +2,10 @@
 
 use crate::{
     feature::MetadataVersion,
-    record::{ConfigRecord, MetadataRecord, RegisterControllerRecord, UserScramCredentialRecord},
+    image_records::ImageRecords,
+    record::{MetadataRecord, RegisterControllerRecord, UserScramCredentialRecord},
 };
 use kraft_core::{Epoch, NodeId, state_machine::Provenance};
-use kraft_wire::UnknownTags;
 use std::{collections::BTreeMap, sync::Arc};
 use uuid::Uuid;
 
@@ -112,8 +112,9 @@ impl MetadataImage {
         self.scram.values()
     }
 
-    /// Whether the image holds everything that the log says: no record has been seen that leaves something in Kafka's
-    /// image and nothing in this one. Only then does a snapshot of it lose nothing.
+    /// Whether the image holds everything that the log says, and all of it can be written again: no record has been seen that
+    /// leaves something in Kafka's image and nothing in this one, nor a foreign writer's text of broken characters that is
+    /// too long once they have been replaced. Only then does a snapshot of it lose nothing.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.complete
@@ -141,25 +142,6 @@ impl MetadataImage {
     /// features, controllers, settings, credentials.
     #[must_use]
     pub fn records(&self) -> Vec<MetadataRecord> {
-        use crate::{bootstrap::feature_level, feature::METADATA_VERSION, record::BROKER_RESOURCE};
-        let version = self.features.metadata_version;
-        let version = version.map(|version| feature_level(METADATA_VERSION, version.level()));
-        let levels = self
-            .features
-            .levels()
-            .map(|(name, level)| feature_level(name, level));
-        let config = |((broker, key), value): (&(String, String), &String)| ConfigRecord {
-            resource_type: BROKER_RESOURCE,
-            resource_name: broker.clone(),
-            name: key.clone(),
-            value: Some(value.clone()),
-            unknown_tags: UnknownTags::default(),
-        };
-        let features = version.into_iter().chain(levels).map(MetadataRecord::from);
-        features
-            .chain(self.controllers().cloned().map(MetadataRecord::from))
-            .chain(self.broker_configs.iter().map(config).map(MetadataRecord::from))
-            .chain(self.scram_credentials().cloned().map(MetadataRecord::from))
-            .collect()
+        ImageRecords::new(self).collect()
     }
 }

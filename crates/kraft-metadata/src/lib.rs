@@ -53,6 +53,7 @@ pub mod bootstrap;
 pub mod feature;
 pub mod frame;
 pub mod image;
+mod image_records;
 pub mod machine;
 pub mod record;
 pub mod registration;

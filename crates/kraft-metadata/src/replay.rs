@@ -137,6 +137,13 @@ impl Replay {
     }
 
     fn change(&mut self, record: &MetadataRecord) -> Result<(), Contradiction> {
+        let stays = matches!(
+            record,
+            MetadataRecord::RegisterController(_)
+                | MetadataRecord::Config(_)
+                | MetadataRecord::UserScramCredential(_)
+        );
+        self.image.complete &= !stays || record.can_be_encoded();
         match record {
             MetadataRecord::FeatureLevel(record) => self.feature_level(record),
             MetadataRecord::RegisterController(record) => self.register_controller(record),

@@ -3,6 +3,7 @@
 mod describe_cluster;
 mod features;
 mod registration;
+mod snapshot;
 mod unregister;
 mod update_features;
 
@@ -22,6 +23,8 @@ use kraft_core::{
 };
 use kraft_wire::{ApiKey, ErrorCode, Message};
 use std::{convert::Infallible, sync::Arc, time::Duration};
+
+pub use snapshot::SnapshotValues;
 
 /// What a [`MetadataMachine`] takes from the node's configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +111,7 @@ impl StateMachine for MetadataMachine {
     type Record = MetadataRecord;
     type Image = Arc<MetadataImage>;
     type Mutation = Infallible;
-    type Snapshot = std::vec::IntoIter<Vec<u8>>;
+    type Snapshot = SnapshotValues;
 
     fn apply(&mut self, batch: CommittedBatch<'_>) -> Result<(), ApplyFault> {
         let mut next = self.committed.clone();
@@ -262,24 +265,17 @@ impl StateMachine for MetadataMachine {
         self.published.provenance
     }
 
-    /// `None` inside a transaction, before there is a metadata version, and where the log holds records that leave
-    /// something in Kafka's image and nothing in this one ([`MetadataImage::is_complete`]): a snapshot without them
-    /// would lose them for the whole cluster.
+    /// Shares the image: nothing is encoded before the values are drawn. `None` inside a transaction, before there is a
+    /// metadata version, and where the log holds records that leave something in Kafka's image and nothing in this one, or that
+    /// cannot be written again ([`MetadataImage::is_complete`]): a snapshot without them would lose them for the whole
+    /// cluster.
     fn snapshot(&self) -> Option<Self::Snapshot> {
         let image = self.committed.published();
         let whole = image.complete && image.features.metadata_version.is_some();
         if !whole || self.committed.in_transaction() {
             return None;
         }
-        let values: Result<Vec<_>, _> = image.records().iter().map(MetadataRecord::encode).collect();
-        match values {
-            Ok(values) => Some(values.into_iter()),
-            // A foreign writer's name with broken characters, too long once they have been replaced.
-            Err(error) => {
-                tracing::warn!(%error, "no snapshot: a record cannot be written again");
-                None
-            }
-        }
+        Some(SnapshotValues::new(image))
     }
 }
 

@@ -59,6 +59,14 @@ macro_rules! records {
                 }
             }
 
+            /// Whether [`encode`](Self::encode) succeeds.
+            pub(crate) fn can_be_encoded(&self) -> bool {
+                match self {
+                    $(Self::$variant(record) => record.encoded_size(RECORD_VERSION).is_ok(),)*
+                    Self::Carried(_) => true,
+                }
+            }
+
             /// Kafka's name of the record, absent where it is only carried.
             #[must_use]
             pub fn name(&self) -> Option<&'static str> {

@@ -1,0 +1,118 @@
+//! What it costs to take a snapshot, and what is in it.
+
+// A failing unwrap is how a test fails, in its helpers too.
+#![allow(clippy::unwrap_used)]
+
+use kraft_core::{Epoch, SnapshotId, StateMachine, state_machine::CommittedBatch};
+use kraft_metadata::{
+    MetadataMachine, MetadataRecord, MetadataSettings,
+    record::{ConfigRecord, FeatureLevelRecord},
+};
+
+const BROKER: i8 = 4;
+
+fn setting(name: &str, value: &str) -> MetadataRecord {
+    let record = ConfigRecord {
+        resource_type: BROKER,
+        resource_name: "7".to_owned(),
+        name: name.to_owned(),
+        value: Some(value.to_owned()),
+        ..ConfigRecord::default()
+    };
+    record.into()
+}
+
+fn encoded(record: &MetadataRecord) -> Vec<u8> {
+    record.encode().unwrap()
+}
+
+/// A machine that has loaded a level and so many settings, and their values.
+fn machine_with(settings: usize) -> (MetadataMachine, Vec<Vec<u8>>) {
+    let level = FeatureLevelRecord {
+        name: "metadata.version".to_owned(),
+        feature_level: 33,
+        ..FeatureLevelRecord::default()
+    };
+    let settings = (0..settings).map(|n| setting(&format!("key.{n:06}"), "a value"));
+    let records = std::iter::once(level.into()).chain(settings);
+    let values: Vec<_> = records.map(|record| encoded(&record)).collect();
+    let mut machine = MetadataMachine::new(MetadataSettings::default());
+    let id = SnapshotId {
+        end_offset: 100,
+        epoch: Epoch(3),
+    };
+    machine
+        .load(id, 0, &mut values.iter().map(Vec::as_slice))
+        .unwrap();
+    (machine, values)
+}
+
+fn apply(machine: &mut MetadataMachine, offset: i64, value: &[u8]) {
+    let batch = CommittedBatch {
+        base: offset,
+        last: offset,
+        epoch: Epoch(3),
+        timestamp_ms: 0,
+        values: &[value],
+    };
+    machine.apply(batch).unwrap();
+}
+
+#[test]
+fn records_are_encoded_when_they_are_drawn_and_not_when_the_snapshot_is_taken() {
+    let mut to_take = Vec::new();
+    for settings in [10, 5_000] {
+        let (machine, values) = machine_with(settings);
+        let mut snapshot = None;
+        let taken = allocation_counter::measure(|| snapshot = machine.snapshot());
+        to_take.push(taken.count_total);
+        let mut snapshot = snapshot.unwrap();
+        let mut first = None;
+        let one = allocation_counter::measure(|| first = snapshot.next());
+        assert!(one.bytes_total < 1_000, "{one:?}");
+        let mut rest = Vec::new();
+        let drawn = allocation_counter::measure(|| rest.extend(&mut snapshot));
+        assert!(drawn.count_total > settings as u64, "{drawn:?}");
+        assert!(first.into_iter().chain(rest).eq(values));
+    }
+    assert_eq!(to_take[0], to_take[1], "it costs the same however much there is");
+}
+
+#[test]
+fn a_snapshot_shows_nothing_of_what_is_committed_while_it_is_drawn() {
+    let (mut machine, values) = machine_with(100);
+    let mut snapshot = machine.snapshot().unwrap();
+    let mut drawn: Vec<_> = snapshot.by_ref().take(50).collect();
+    for (offset, name) in (100..).zip(["key.000000", "key.000070", "key.0000705", "zzz"]) {
+        apply(&mut machine, offset, &encoded(&setting(name, "another value")));
+    }
+    drawn.extend(snapshot);
+    assert_eq!(drawn, values);
+    assert_eq!(machine.snapshot().unwrap().count(), values.len() + 2);
+}
+
+/// A foreign writer's text, each broken character of which becomes three bytes.
+#[test]
+fn where_a_record_cannot_be_written_again_there_is_no_snapshot() {
+    let (mut machine, values) = machine_with(3);
+    let marker = "x".repeat(32_767);
+    let mut broken = encoded(&setting("key", &marker));
+    let at = broken
+        .windows(100)
+        .position(|window| window.iter().all(|byte| *byte == b'x'));
+    broken[at.unwrap()..][..32_767].fill(0xff);
+    apply(&mut machine, 100, &broken);
+    assert!(!machine.image().is_complete());
+    assert!(machine.snapshot().is_none());
+    let id = SnapshotId {
+        end_offset: 200,
+        epoch: Epoch(3),
+    };
+    machine
+        .load(id, 0, &mut values.iter().map(Vec::as_slice))
+        .unwrap();
+    assert!(
+        machine.snapshot().unwrap().eq(values),
+        "a snapshot replaces everything"
+    );
+}
