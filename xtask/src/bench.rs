@@ -3,6 +3,7 @@
 //! a busy machine cannot hide a slow change.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -12,7 +13,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::part::Outcome;
-use crate::{bench_log, bench_memory_quorum, bench_quorum, part, workspace};
+use crate::{bench_quorum, part, workspace};
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
@@ -40,11 +41,13 @@ pub(crate) enum Bench {
         write: bool,
     },
     /// The log and the snapshots beside bare files and raft-engine, and the start of a voter
-    Log(bench_log::Options),
+    #[command(disable_help_flag = true)]
+    Log(PassedOn),
     /// Records that three voters commit: how many, how soon, at what cost
     Commit(bench_quorum::Commit),
     /// Records that three voters in one process commit, without disk and sockets
-    MemoryQuorum(bench_memory_quorum::Options),
+    #[command(disable_help_flag = true)]
+    MemoryQuorum(PassedOn),
     /// How long three voters are without a leader
     Failover(bench_quorum::Failover),
     /// What a voter has resident
@@ -56,6 +59,14 @@ pub(crate) enum Bench {
     CatchUp(bench_quorum::CatchUp),
 }
 
+/// What the program of a bench takes itself.
+#[derive(clap::Args)]
+pub(crate) struct PassedOn {
+    /// The options of the bench; --help names them
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
+    arguments: Vec<OsString>,
+}
+
 pub(crate) fn run(bench: &Bench) -> bool {
     match bench {
         Bench::Core { secs, json } => {
@@ -65,9 +76,13 @@ pub(crate) fn run(bench: &Bench) -> bool {
             }
             command.status().is_ok_and(|status| status.success())
         }
-        Bench::Log(options) => bench_log::run(options),
+        Bench::Log(options) => log(options),
         Bench::Commit(options) => bench_quorum::commit(options),
-        Bench::MemoryQuorum(options) => bench_memory_quorum::run(options),
+        Bench::MemoryQuorum(options) => {
+            let mut command = cargo(&["run", "--release", "-p", "kraft-bench-quorum", "--"]);
+            command.args(&options.arguments);
+            command.status().is_ok_and(|status| status.success())
+        }
         Bench::Failover(options) => bench_quorum::failover(options),
         Bench::Memory(bench) => bench_quorum::memory(bench),
         Bench::Observers(options) => bench_quorum::observers(options),
@@ -78,6 +93,19 @@ pub(crate) fn run(bench: &Bench) -> bool {
         Bench::CoreCounts { write } => CORE.run(*write),
         Bench::WireCounts { write } => WIRE.run(*write),
     }
+}
+
+/// Files are where builds go, if nothing else is said.
+fn log(options: &PassedOn) -> bool {
+    let built = workspace::cargo(&["build", "--release", "--locked", "-p", "kraft-cli"]).status();
+    if !built.is_ok_and(|status| status.success()) {
+        return false;
+    }
+    let mut command = cargo(&["run", "--release", "-p", "kraft-bench-log", "--"]);
+    command.arg("--kraft").arg(workspace::kraft());
+    command.arg("--dir").arg(workspace::target());
+    command.args(&options.arguments);
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Our codec against another implementation, in both directions; that records are never copied; and that a step of the
@@ -256,3 +284,28 @@ fn target() -> PathBuf {
 }
 
 const RISE_MAX_PERCENT: u64 = 5;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Called {
+        #[command(subcommand)]
+        bench: Bench,
+    }
+
+    #[test]
+    fn what_a_bench_takes_itself_is_passed_on_as_it_is() {
+        let options = ["--peer", "openraft", "--clients", "1,64", "--help"];
+        for name in ["memory-quorum", "log"] {
+            let words = ["bench", name].into_iter().chain(options);
+            let called = Called::try_parse_from(words).expect("any options are taken");
+            let (Bench::MemoryQuorum(passed_on) | Bench::Log(passed_on)) = called.bench else {
+                panic!("{name} is another bench");
+            };
+            assert_eq!(passed_on.arguments, options);
+        }
+    }
+}

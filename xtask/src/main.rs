@@ -2,8 +2,6 @@
 //! `cargo xtask fix` rewrites what a tool can put right.
 
 mod bench;
-mod bench_log;
-mod bench_memory_quorum;
 mod bench_quorum;
 mod ci;
 mod eventually;

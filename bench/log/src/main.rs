@@ -9,9 +9,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use kraft_bench_report::{Report, facts};
+use kraft_bench_report::Report;
 
 #[derive(Parser)]
+#[command(bin_name = "cargo xtask bench log", args_override_self = true)]
 struct Options {
     /// Only these
     #[arg(long, value_enum, value_delimiter = ',')]
@@ -48,7 +49,7 @@ fn main() -> Result<(), Error> {
     let root = tempfile::Builder::new()
         .prefix("kraft-bench-")
         .tempdir_in(&options.dir)?;
-    let mut report = Report::new("log", options.json, facts(root.path()));
+    let mut report = Report::new("log", options.json, root.path());
     if wanted(Name::Append) {
         append::run(root.path(), options.secs, &mut report)?;
     }

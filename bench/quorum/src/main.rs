@@ -9,8 +9,8 @@ mod quorum;
 use std::path::Path;
 use std::time::Duration;
 
-use clap::Parser;
-use kraft_bench_report::{Figure, Goal, Report, facts};
+use clap::{Parser, ValueEnum};
+use kraft_bench_report::{Figure, Goal, Report};
 use serde_json::json;
 use tokio::runtime::{Builder, Runtime};
 
@@ -18,32 +18,39 @@ use clients::Measured;
 use quorum::Quorum;
 
 #[derive(Parser)]
+#[command(bin_name = "cargo xtask bench memory-quorum")]
 struct Options {
+    /// Measure this as well, in turns with ours
+    #[arg(long, value_enum)]
+    peer: Option<Peer>,
     /// How many clients wait for a commit at any time, one record each
     #[arg(long, value_delimiter = ',', default_values_t = [1, 64, 4096])]
     clients: Vec<usize>,
-    /// How long each measurement takes, behind what is let go by before it. All records stay in memory meanwhile
+    /// How long each measurement takes, behind what is let go by before it. Neither side forgets a record meanwhile, so
+    /// this costs memory: up to 1 GiB for every second
     #[arg(long, default_value_t = 2.0)]
     secs: f64,
     /// How often each side is measured; the figures are medians
     #[arg(long, default_value_t = 5)]
     turns: usize,
-    /// Threads of the runtime that runs voters and clients of a side
+    /// Threads of the runtime of voters and clients
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
     workers: Vec<usize>,
-    /// Measure openraft as well, in turns with ours
-    #[arg(long)]
-    peer: bool,
     /// One JSON line for each figure instead of text
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Peer {
+    Openraft,
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> Result<(), Error> {
     let options = Options::parse();
-    let report = Report::new("memory-quorum", options.json, facts(Path::new(".")));
+    let report = Report::new("memory-quorum", options.json, Path::new("."));
     for &workers in &options.workers {
         for &clients in &options.clients {
             compare(&options, workers, clients, &report)?;
@@ -58,14 +65,14 @@ fn compare(options: &Options, workers: usize, clients: usize, report: &Report) -
     let mut theirs = Vec::new();
     for _ in 0..options.turns.max(1) {
         ours.push(turn::<ours::Voters>(workers, clients, duration)?);
-        if options.peer {
+        if let Some(Peer::Openraft) = options.peer {
             theirs.push(turn::<peer::Voters>(workers, clients, duration)?);
         }
     }
     let figure = |name: &str, unit: &str, goal: Option<Goal>, value: fn(&Measured) -> f64| {
         let ours: Vec<f64> = ours.iter().map(value).collect();
         let theirs: Vec<f64> = theirs.iter().map(value).collect();
-        let peer = options.peer.then_some((peer::NAME, &theirs[..]));
+        let peer = options.peer.map(|Peer::Openraft| (peer::NAME, &theirs[..]));
         report.figure(&Figure {
             name,
             parameters: json!({
@@ -75,7 +82,7 @@ fn compare(options: &Options, workers: usize, clients: usize, report: &Report) -
                 "secs": options.secs,
                 "sync": "none: in memory",
                 "ours": ours::HOW,
-                "theirs": options.peer.then_some(peer::HOW),
+                "theirs": options.peer.map(|Peer::Openraft| peer::HOW),
             }),
             unit,
             ours: &ours,
@@ -83,7 +90,7 @@ fn compare(options: &Options, workers: usize, clients: usize, report: &Report) -
             goal,
         });
     };
-    let faster = options.peer.then_some(match clients {
+    let faster = options.peer.map(|Peer::Openraft| match clients {
         1 => Some(Goal::RatioMin(ONE_RATIO_MIN)),
         4096 => Some(Goal::RatioMin(MANY_RATIO_MIN)),
         _ => None,

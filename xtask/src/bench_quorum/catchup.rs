@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use kraft_bench_report::{Figure, Goal};
 use serde_json::json;
 
 use super::commit::SATURATION;
-use super::report::{Figure, Goal};
 use super::voters::{Load, Program, Voters};
-use super::{Session, is_wanted};
+use super::{SYNC, Session, is_wanted};
 use crate::eventually::eventually_every;
 use crate::interop::Failure;
 use crate::workspace;
@@ -119,7 +119,7 @@ fn run_one(
         };
         session.report.figure(&Figure {
             name: &format!("catch-up, {what}, {}", follower.name()),
-            parameters: json!({ "round_trip_ms": round_trip.as_millis(), "bytes": BYTES }),
+            parameters: json!({ "round_trip_ms": round_trip.as_millis(), "bytes": BYTES, "sync": SYNC }),
             unit: "MB/s",
             ours,
             peer: name.map(|name| (name, theirs.as_slice())),

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kraft_bench_report::{Figure, Goal, median, quantile};
 use serde_json::{Value, json};
 
 use super::bare_voters;
 use super::printed;
 use super::raw;
-use super::report::{Figure, Goal, median, quantile};
 use super::usage::Usage;
 use super::voters::{Load, Program, Voters};
-use super::{Session, is_wanted};
+use super::{SYNC, Session, is_wanted};
 use crate::interop::Failure;
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
@@ -409,6 +409,7 @@ pub(super) fn parameters(load: Load, duration: Duration) -> Value {
         "linger_ms": load.linger_ms,
         "snapshots": load.snapshots,
         "secs": duration.as_secs(),
+        "sync": SYNC,
     })
 }
 

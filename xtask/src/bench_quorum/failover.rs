@@ -3,14 +3,14 @@
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use kraft_bench_report::{Figure, Goal, quantile};
 use rustix::process::Signal;
 use serde_json::json;
 
 use super::commit::OPEN;
 use super::printed::Event;
-use super::report::{Figure, Goal, quantile};
 use super::voters::{Load, Program, Voter, Voters};
-use super::{Session, is_wanted};
+use super::{SYNC, Session, is_wanted};
 use crate::eventually::eventually;
 use crate::interop::Failure;
 use crate::torture::{self, Network};
@@ -99,6 +99,7 @@ fn report(session: &Session, fault: Fault, ours: &Rounds, theirs: Option<&Rounds
                 "throughput": LOAD.throughput,
                 "fetch_ms": timers.fetch_ms,
                 "election_ms": timers.election_ms,
+                "sync": SYNC,
             }),
             unit,
             ours: &[value],

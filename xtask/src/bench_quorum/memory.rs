@@ -1,8 +1,9 @@
 //! What a voter has resident at most: idle, at 5,000 records a second, and with as many as go through; and whether it stays
 //! so for long.
 
+use kraft_bench_report::{Figure, Goal};
+
 use super::commit::{OPEN, SATURATION, measure, mebibytes, parameters};
-use super::report::{Figure, Goal};
 use super::soak;
 use super::voters::Load;
 use super::{Session, is_wanted};

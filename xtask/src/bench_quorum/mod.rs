@@ -12,7 +12,6 @@ mod memory;
 mod observers;
 mod printed;
 mod raw;
-mod report;
 mod soak;
 mod usage;
 mod voters;
@@ -27,10 +26,11 @@ pub(crate) use failover::Fault;
 pub(crate) use memory::Part as MemoryPart;
 pub(crate) use observers::Part as ObserversPart;
 
+use kraft_bench_report::Report;
+
 use crate::interop::{Failure, Jars};
 use crate::workspace;
 use fetchers::Fetchers;
-use report::Report;
 use voters::Program;
 
 /// What all of them take.
@@ -233,3 +233,6 @@ fn prepare(options: &Options, name: &'static str) -> Result<Session, Failure> {
         report,
     })
 }
+
+/// When the voters sync, ours and Kafka's.
+const SYNC: &str = "each batch, on every voter";

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
+use kraft_bench_report::{Figure, Goal};
 use serde_json::json;
 
 use super::commit::{OPEN, latency};
 use super::fetchers::Fetchers;
-use super::report::{Figure, Goal};
 use super::usage::Usage;
 use super::voters::{Load, Program, Voters};
-use super::{Session, is_wanted};
+use super::{SYNC, Session, is_wanted};
 use crate::interop::Failure;
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,7 @@ fn run_part(session: &mut Session, part: Part, observers: usize) -> Result<(), F
                 "throughput": load.throughput,
                 "record_bytes": load.record_bytes,
                 "secs": session.duration.as_secs(),
+                "sync": SYNC,
             }),
             unit,
             ours,

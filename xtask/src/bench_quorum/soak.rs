@@ -3,9 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kraft_bench_report::{Figure, Goal, median};
+
 use super::Session;
 use super::commit::{OPEN, mebibytes, parameters};
-use super::report::{Figure, Goal, median};
 use super::voters::{Load, Voters};
 use crate::interop::Failure;
 

@@ -4,15 +4,19 @@ use std::{fs, path::Path, thread};
 
 use serde_json::{Value, json};
 
-/// Processor, cores, file system, kernel, and how busy the machine was.
-pub fn facts(dir: &Path) -> Value {
+/// Processor, cores, file system and kernel.
+pub(crate) fn facts(dir: &Path) -> Value {
     json!({
         "cpu": cpu(),
         "cores": thread::available_parallelism().map_or(0, |cores| cores.get()),
         "fs": file_system(dir),
         "kernel": read("/proc/sys/kernel/osrelease"),
-        "load": read("/proc/loadavg").split(' ').next(),
     })
+}
+
+/// How busy the machine is.
+pub(crate) fn load() -> Option<f64> {
+    read("/proc/loadavg").split(' ').next()?.parse().ok()
 }
 
 fn read(path: &str) -> String {

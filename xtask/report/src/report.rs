@@ -1,8 +1,11 @@
 //! Text for people, JSON lines for programs.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
-use crate::median::{median, median_ratio};
+use crate::host;
+use crate::statistics::{median, median_ratio};
 
 /// Where figures go.
 pub struct Report {
@@ -11,7 +14,7 @@ pub struct Report {
     host: Value,
 }
 
-/// What was measured in turns: ours and one other way to do the same.
+/// What was measured, in turns where there is a peer.
 pub struct Figure<'a> {
     /// What was measured.
     pub name: &'a str,
@@ -41,8 +44,10 @@ pub enum Goal {
 }
 
 impl Report {
-    /// `bench` is the name of the command.
-    pub fn new(bench: &'static str, json: bool, host: Value) -> Self {
+    /// `bench` is the name of the command; the files of what is measured lie in `folder`.
+    #[must_use]
+    pub fn new(bench: &'static str, json: bool, folder: &Path) -> Self {
+        let host = host::facts(folder);
         if !json {
             println!("host: {host}");
         }
@@ -69,6 +74,7 @@ impl Report {
                 "met": met,
                 "values": figure.ours,
                 "peer_values": figure.peer.map(|(_, theirs)| theirs),
+                "load": host::load(),
                 "host": self.host,
             });
             println!("{line}");
@@ -76,7 +82,7 @@ impl Report {
         }
         let peer = figure.peer.map_or(String::new(), |(name, theirs)| {
             let ratio = ratio.unwrap_or(f64::NAN);
-            format!(", {name} {:.1}, ratio {ratio:.3}", median(theirs))
+            format!("; {name}: {:.2}, ratio {ratio:.3}", median(theirs))
         });
         let goal = match (figure.goal, met) {
             (Some(goal), Some(true)) => format!("  [goal {} met]", goal.text()),
@@ -84,7 +90,7 @@ impl Report {
             (None, _) => String::new(),
         };
         println!(
-            "{} {}: {value:.1} {}{peer}{goal}",
+            "{} {}: {value:.2} {}{peer}{goal}",
             figure.name, figure.parameters, figure.unit
         );
     }
