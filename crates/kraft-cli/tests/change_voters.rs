@@ -60,7 +60,12 @@ fn voters_go_and_come_back_and_the_leader_removes_itself() {
         "{again:?}"
     );
     let config = quorum.node(follower).config();
-    let addition = ["add-controller", "--command-config", config.to_str().unwrap()];
+    let config = config.to_str().unwrap();
+    let rehearsal = ["add-controller", "--command-config", config, "--dry-run"];
+    let output = ask(&rehearsal);
+    assert!(text(&output).starts_with("DRY RUN of adding"), "{output:?}");
+    // Where Kafka's tool has it.
+    let addition = ["--command-config", config, "add-controller"];
     let added = format!("Added controller {id} with directory id {directory} and endpoints: CONTROLLER://");
     let output = until(&|| ask(&addition), |output| output.status.success());
     assert!(text(&output).starts_with(&added), "{output:?}");

@@ -20,9 +20,6 @@ use crate::client::Admin;
 #[command(after_help = "Example, on the machine of the new controller:\n  \
     kraft quorum add-controller --command-config server.properties --bootstrap-controller 127.0.0.1:9093")]
 pub(crate) struct Arguments {
-    /// The server.properties of the new controller; its metadata directory has to be at hand
-    #[arg(long, short, value_name = "FILE")]
-    command_config: PathBuf,
     /// Say what would be done, and do nothing
     #[arg(long)]
     dry_run: bool,
@@ -44,8 +41,8 @@ enum AddError {
     NoPort(String),
 }
 
-pub(crate) fn run(admin: &Admin, arguments: &Arguments) -> Outcome {
-    let config = ServerConfig::read(&arguments.command_config, &[])?;
+pub(crate) fn run(admin: &Admin, command_config: &Path, arguments: &Arguments) -> Outcome {
+    let config = ServerConfig::read(command_config, &[])?;
     let directory_id = directory_id(&config.metadata_log_dir)?;
     let listeners = config.advertised_listeners.iter().map(listener);
     let listeners = listeners.collect::<Result<Vec<_>, _>>()?;

@@ -5,6 +5,7 @@ mod describe;
 mod output;
 mod remove_controller;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Subcommand;
@@ -31,6 +32,9 @@ struct Bootstrap {
     /// Brokers that forward to the active controller
     #[arg(long, global = true, value_name = "HOST:PORT,…", value_delimiter = ',')]
     bootstrap_server: Vec<Address>,
+    /// The server.properties of the controller that add-controller adds; its metadata directory has to be at hand
+    #[arg(long, short, global = true, value_name = "FILE")]
+    command_config: Option<PathBuf>,
     /// How long to look for an active controller
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30)]
     timeout: u64,
@@ -43,11 +47,20 @@ enum Command {
     RemoveController(remove_controller::Arguments),
 }
 
-pub(crate) fn run(arguments: Arguments) -> Outcome {
+pub(crate) fn run(mut arguments: Arguments) -> Outcome {
+    // Kafka's tool takes it before the name of the command.
+    let config = arguments.bootstrap.command_config.take();
+    let adds = matches!(arguments.command, Command::AddController(_));
+    if config.is_some() && !adds {
+        wrong_usage("--command-config belongs to add-controller");
+    }
     let admin = arguments.bootstrap.admin();
     match arguments.command {
         Command::Describe(arguments) => describe::run(&admin, &arguments),
-        Command::AddController(arguments) => add_controller::run(&admin, &arguments),
+        Command::AddController(arguments) => match config {
+            Some(config) => add_controller::run(&admin, &config, &arguments),
+            None => wrong_usage("add-controller needs the --command-config of the controller to add"),
+        },
         Command::RemoveController(arguments) => remove_controller::run(&admin, &arguments),
     }
 }
