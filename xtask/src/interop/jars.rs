@@ -14,6 +14,7 @@ use crate::workspace;
 pub(crate) enum Tool {
     Storage,
     Quorum,
+    Features,
     Dump,
 }
 
@@ -22,6 +23,7 @@ impl Tool {
         match self {
             Tool::Storage => "kafka.tools.StorageTool",
             Tool::Quorum => "org.apache.kafka.tools.MetadataQuorumCommand",
+            Tool::Features => "org.apache.kafka.tools.FeatureCommand",
             Tool::Dump => "org.apache.kafka.tools.DumpLogSegments",
         }
     }
@@ -30,6 +32,7 @@ impl Tool {
         match self {
             Tool::Storage => "storage.jsa",
             Tool::Quorum => "quorum.jsa",
+            Tool::Features => "features.jsa",
             Tool::Dump => "dump.jsa",
         }
     }
@@ -104,7 +107,7 @@ impl Jars {
 
     /// A controller process that is not started yet. Only a process that is alone may write the class-data archive.
     pub(crate) fn controller(&self, config: &Path, alone: bool) -> Command {
-        let mut command = self.java(CONTROLLER_ARCHIVE, "320m", alone);
+        let mut command = self.java(CONTROLLER_ARCHIVE, "256m", alone);
         command.args(["-Xms128m", "-XX:+UseSerialGC"]);
         command.args(LOGGING).arg("kafka.Kafka").arg(config);
         command

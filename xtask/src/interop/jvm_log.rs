@@ -53,6 +53,8 @@ fn is_normal(entry: &str) -> bool {
         || (has("Graceful shutdown of RaftClient failed") && has("TimeoutException"))
         // A controller that is just starting or stopping.
         || (has("API_VERSIONS") && has("NullPointerException"))
+        // Small segments.
+        || has("is only supported for testing")
         // Around a change of leader.
         || has("NotControllerException")
         // A busy machine.

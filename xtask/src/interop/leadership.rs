@@ -8,17 +8,12 @@ use std::time::Duration;
 use crate::eventually::eventually;
 use crate::interop::describe::{Replication, Status};
 use crate::interop::jars::Jars;
+use crate::interop::moves::MOVES;
 use crate::interop::quorum::{Kind, Mode, Quorum};
-use crate::interop::{Failure, jvm_log, say};
+use crate::interop::{Failure, say};
 
 pub(crate) fn round(jars: &Jars, folder: &Path, mode: Mode, kinds: &[Kind; 3]) -> Result<(), Failure> {
-    let mut quorum = Quorum::new(jars, folder, mode, 3)?;
-    for (id, kind) in (1..).zip(kinds) {
-        quorum.format(id, *kind)?;
-    }
-    for (id, kind) in (1..).zip(kinds) {
-        quorum.start(id, *kind)?;
-    }
+    let mut quorum = Quorum::started(jars, folder, mode, kinds)?;
     let status = quorum.wait_leader(None)?;
     say(&format!(
         "node {} ({}) leads epoch {}",
@@ -32,21 +27,7 @@ pub(crate) fn round(jars: &Jars, folder: &Path, mode: Mode, kinds: &[Kind; 3]) -
         led.iter().map(Kind::to_string).collect::<Vec<_>>().join(", ")
     ));
     survive_a_killed_leader(&mut quorum)?;
-    for id in 1..=3 {
-        quorum.stop(id)?;
-    }
-    compare_logs(&quorum)?;
-    for member in quorum.members() {
-        jvm_log::check(&member.output(Kind::Kafka))?;
-    }
-    let dumped: Vec<_> = (1..=3)
-        .map(|id| quorum.kafka_dump(id))
-        .collect::<Result<_, _>>()?;
-    let records: usize = dumped.iter().map(|dump| dump.matches("payload").count()).sum();
-    say(&format!(
-        "Kafka's dump tool reads all three logs ({records} metadata records)"
-    ));
-    Ok(())
+    quorum.stop_and_compare()
 }
 
 /// Stops leaders until each kind has led, asking every node for the truth under each kind of leader.
@@ -67,11 +48,7 @@ fn lead_with_both_kinds(quorum: &mut Quorum<'_>, first: Status) -> Result<BTreeS
         if led == wanted {
             return Ok(led);
         }
-        let leader = status.leader;
-        quorum.stop(leader)?;
-        status = quorum.wait_leader(Some(leader))?;
-        quorum.start(leader, kind)?;
-        status = wait_for_all(quorum, status)?;
+        status = quorum.replace_leader()?;
     }
     Err(format!("after {MOVES} moves only {led:?} have led").into())
 }
@@ -89,7 +66,7 @@ fn survive_a_killed_leader(quorum: &mut Quorum<'_>) -> Result<(), Failure> {
         .into());
     }
     quorum.start(before.leader, kind)?;
-    wait_for_all(quorum, after.clone())?;
+    quorum.wait_for_all()?;
     say(&format!(
         "killed leader {} ({kind}); node {} leads epoch {}, all caught up",
         before.leader, after.leader, after.epoch
@@ -104,23 +81,6 @@ fn wait_for_progress(quorum: &mut Quorum<'_>, from: &Status) -> Result<i64, Fail
         Ok(status
             .map(|status| status.high_watermark)
             .filter(|moved| *moved > from.high_watermark + 1))
-    })
-}
-
-/// Waits until every voter is within a few records of the leader.
-fn wait_for_all(quorum: &mut Quorum<'_>, status: Status) -> Result<Status, Failure> {
-    const CLOSE: i64 = 3;
-    eventually("every voter close to the leader", Duration::from_secs(40), || {
-        let Some(now) = quorum.glance()? else {
-            return Ok(None);
-        };
-        let replication = quorum.kafka_replication(now.leader)?;
-        let close = replication.rows.len() == 3
-            && replication
-                .rows
-                .iter()
-                .all(|row| row.log_end >= 0 && row.lag <= CLOSE);
-        Ok((close && now.epoch >= status.epoch).then_some(now))
     })
 }
 
@@ -186,29 +146,3 @@ fn compare_tools(
     }
     Ok(())
 }
-
-/// The logs of all members are the same bytes, as far as they go.
-fn compare_logs(quorum: &Quorum<'_>) -> Result<(), Failure> {
-    let mut logs = Vec::new();
-    for member in quorum.members() {
-        logs.push((member.id, member.log_bytes()?));
-    }
-    let (shortest, length) = logs
-        .iter()
-        .map(|(id, bytes)| (*id, bytes.len()))
-        .min_by_key(|(_, length)| *length)
-        .ok_or("no logs")?;
-    for (id, bytes) in &logs {
-        if let Some(at) = (0..length).find(|at| bytes[*at] != logs[0].1[*at]) {
-            return Err(format!("the logs of node {id} and node {} differ at byte {at}", logs[0].0).into());
-        }
-    }
-    say(&format!(
-        "the logs agree byte for byte ({length} bytes; the shortest is node {shortest}'s)"
-    ));
-    Ok(())
-}
-
-/// With two of three voters left the preferred successor does not always win: moving leadership to a given
-/// kind takes several tries.
-const MOVES: usize = 12;

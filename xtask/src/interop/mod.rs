@@ -4,13 +4,21 @@
 //! folder in place and names it.
 
 mod describe;
+mod directories;
+mod elections;
 mod formatting;
 mod jars;
 mod jvm_log;
 mod leadership;
+mod load;
+mod moves;
 mod process;
 mod quorum;
+mod replacement;
+mod snapshots;
 mod takeover;
+mod upgrade;
+mod voters;
 
 use std::error::Error;
 use std::fs;
@@ -105,6 +113,16 @@ fn rounds(short: bool) -> Vec<(&'static str, Round)> {
     let leadership = |mode, kinds: [Kind; 3]| -> Round {
         Box::new(move |jars, folder| leadership::round(jars, folder, mode, &kinds))
     };
+    let elections = |mode, kinds: [Kind; 3]| -> Round {
+        Box::new(move |jars, folder| elections::round(jars, folder, mode, &kinds))
+    };
+    let replacement =
+        |mode| -> Round { Box::new(move |jars, folder| replacement::round(jars, folder, mode)) };
+    let upgrade = |kinds: [Kind; 3], leader| -> Round {
+        Box::new(move |jars, folder| upgrade::round(jars, folder, &kinds, leader))
+    };
+    let voters =
+        |kinds: [Kind; 3]| -> Round { Box::new(move |jars, folder| voters::round(jars, folder, &kinds)) };
     let takeover = |mode| -> Round { Box::new(move |jars, folder| takeover::round(jars, folder, mode)) };
     let mut rounds: Vec<(&'static str, Round)> = vec![
         ("format", Box::new(formatting::round)),
@@ -114,6 +132,7 @@ fn rounds(short: bool) -> Vec<(&'static str, Round)> {
             "one Kafka two kraft dynamic",
             leadership(Mode::Dynamic, [Kafka, Kraft, Kraft]),
         ),
+        ("voters of Kafka", voters([Kafka, Kraft, Kraft])),
     ];
     if !short {
         rounds.extend([
@@ -135,6 +154,28 @@ fn rounds(short: bool) -> Vec<(&'static str, Round)> {
                 "two Kafka one kraft static",
                 leadership(Mode::Static, [Kraft, Kafka, Kafka]),
             ),
+            (
+                "elections of one Kafka two kraft dynamic",
+                elections(Mode::Dynamic, [Kraft, Kafka, Kraft]),
+            ),
+            (
+                "elections of one Kafka two kraft static",
+                elections(Mode::Static, [Kafka, Kraft, Kraft]),
+            ),
+            (
+                "elections of two Kafka one kraft dynamic",
+                elections(Mode::Dynamic, [Kafka, Kafka, Kraft]),
+            ),
+            (
+                "elections of two Kafka one kraft static",
+                elections(Mode::Static, [Kafka, Kraft, Kafka]),
+            ),
+            ("voters of kraft", voters([Kraft, Kafka, Kafka])),
+            ("upgrade by kraft", upgrade([Kraft, Kafka, Kraft], Kraft)),
+            ("upgrade by Kafka", upgrade([Kafka, Kraft, Kafka], Kafka)),
+            ("snapshots", Box::new(snapshots::round)),
+            ("replacement dynamic", replacement(Mode::Dynamic)),
+            ("replacement static", replacement(Mode::Static)),
         ]);
     }
     rounds

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::eventually::eventually;
 use crate::interop::Failure;
 use crate::interop::describe::{Replication, Status};
@@ -46,7 +48,11 @@ pub(crate) struct Member {
     pub(crate) port: u16,
     folder: PathBuf,
     directory_id: String,
+    /// Lines of its configuration that the others do not have.
+    settings: String,
     running: Option<(Kind, Running)>,
+    /// By SIGSTOP: it cannot be asked anything.
+    paused: bool,
 }
 
 impl Member {
@@ -72,10 +78,21 @@ impl Member {
         self.running.as_ref().map(|(kind, _)| *kind)
     }
 
+    /// The id of its directory, as the file in it says.
+    pub(crate) fn directory_id(&self) -> Result<String, Failure> {
+        let text = fs::read_to_string(self.data().join("meta.properties"))?;
+        let id = text.lines().find_map(|line| line.strip_prefix("directory.id="));
+        Ok(id.ok_or("no directory.id")?.to_owned())
+    }
+
+    /// The folder of its log and its checkpoints.
+    pub(crate) fn partition(&self) -> PathBuf {
+        self.data().join("__cluster_metadata-0")
+    }
+
     /// The bytes of its log: all segments in order, without the zeros behind the last batch.
     pub(crate) fn log_bytes(&self) -> Result<Vec<u8>, Failure> {
-        let folder = self.data().join("__cluster_metadata-0");
-        let mut segments: Vec<_> = fs::read_dir(&folder)?
+        let mut segments: Vec<_> = fs::read_dir(self.partition())?
             .map(|entry| entry.map(|entry| entry.path()))
             .collect::<Result<_, _>>()?;
         segments.retain(|path| path.extension().is_some_and(|extension| extension == "log"));
@@ -116,7 +133,9 @@ impl<'a> Quorum<'a> {
                     port,
                     folder,
                     directory_id: random_uuid()?,
+                    settings: String::new(),
                     running: None,
+                    paused: false,
                 },
             );
         }
@@ -136,6 +155,29 @@ impl<'a> Quorum<'a> {
 
     pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
         self.members.values()
+    }
+
+    pub(crate) fn jars(&self) -> &Jars {
+        self.jars
+    }
+
+    /// Those that can be asked.
+    pub(crate) fn awake(&self) -> impl Iterator<Item = &Member> {
+        let members = self.members.values();
+        members.filter(|member| member.running.is_some() && !member.paused)
+    }
+
+    /// Adds lines to a member's configuration.
+    pub(crate) fn set(&mut self, id: i32, settings: &str) -> Result<(), Failure> {
+        let member = self.members.get_mut(&id).ok_or("no such member")?;
+        member.settings.push_str(settings);
+        self.write_configs()
+    }
+
+    /// From the next start on members find each other as those of a dynamic quorum do.
+    pub(crate) fn use_bootstrap_servers(&mut self) -> Result<(), Failure> {
+        self.mode = Mode::Dynamic;
+        self.write_configs()
     }
 
     pub(crate) fn cluster_id(&self) -> &str {
@@ -222,6 +264,24 @@ impl<'a> Quorum<'a> {
         Ok(kind)
     }
 
+    /// SIGSTOP.
+    pub(crate) fn pause(&mut self, id: i32) -> Result<(), Failure> {
+        self.signal(id, Signal::STOP, true)
+    }
+
+    /// SIGCONT.
+    pub(crate) fn resume(&mut self, id: i32) -> Result<(), Failure> {
+        self.signal(id, Signal::CONT, false)
+    }
+
+    fn signal(&mut self, id: i32, signal: Signal, paused: bool) -> Result<(), Failure> {
+        let member = self.members.get_mut(&id).ok_or("no such member")?;
+        let (_, running) = member.running.as_ref().ok_or("it does not run")?;
+        running.signal(signal)?;
+        member.paused = paused;
+        Ok(())
+    }
+
     /// SIGKILL.
     pub(crate) fn kill(&mut self, id: i32) -> Result<Kind, Failure> {
         let (kind, running) = self.take(id)?;
@@ -261,7 +321,7 @@ impl<'a> Quorum<'a> {
     /// What our own tool, asked at one node, says; nothing while there is no leader that it can find.
     pub(crate) fn glance(&mut self) -> Result<Option<Status>, Failure> {
         self.check_alive()?;
-        for member in self.members.values().filter(|member| member.kind().is_some()) {
+        for member in self.awake() {
             let address = member.address();
             let arguments = [
                 "quorum",
@@ -322,89 +382,6 @@ impl<'a> Quorum<'a> {
         self.jars.tool(Tool::Quorum, &arguments)
     }
 
-    /// Kafka's dump tool over every segment and checkpoint of a stopped member: it must find nothing wrong, and ours
-    /// must print the same lines.
-    pub(crate) fn kafka_dump(&self, id: i32) -> Result<String, Failure> {
-        let folder = self.members[&id].data().join("__cluster_metadata-0");
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&folder)? {
-            let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "log" || extension == "checkpoint")
-            {
-                files.push(path.to_string_lossy().into_owned());
-            }
-        }
-        let finished = self.jars.tool(
-            Tool::Dump,
-            &["--cluster-metadata-decoder", "--files", &files.join(",")],
-        )?;
-        let what = format!("Kafka's dump of node {id}");
-        let printed = finished.expect_success(&what)?;
-        for sign in ["isvalid: false", "invalid bytes", "skipping", "Could not"] {
-            if let Some(line) = printed.lines().find(|line| line.contains(sign)) {
-                return Err(format!("{what} says: {line}").into());
-            }
-        }
-        let arguments: Vec<_> = ["dump", "--records"]
-            .into_iter()
-            .chain(files.iter().map(String::as_str))
-            .collect();
-        let ours = kraft(&arguments)?.expect_success("kraft dump")?;
-        let different = printed
-            .lines()
-            .zip(ours.lines())
-            .find(|(theirs, ours)| theirs != ours);
-        if let Some((theirs, ours)) = different {
-            return Err(format!("the dumps of node {id} differ:\nKafka {theirs}\nkraft {ours}").into());
-        }
-        match (printed.lines().count(), ours.lines().count()) {
-            (theirs, ours) if theirs == ours => Ok(printed),
-            (theirs, ours) => {
-                Err(format!("dumps of node {id}: {theirs} lines by Kafka, {ours} by kraft").into())
-            }
-        }
-    }
-
-    /// Has Kafka's tool check the indexes of a node: their shape, then every entry against the log. Returns how many
-    /// files have entries.
-    pub(crate) fn kafka_checks_indexes(&self, id: i32) -> Result<usize, Failure> {
-        let folder = self.members[&id].data().join("__cluster_metadata-0");
-        let mut files = Vec::new();
-        let mut filled = 0;
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            let path = entry.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "index" || extension == "timeindex")
-            {
-                filled += usize::from(entry.metadata()?.len() > 0);
-                files.push(path.to_string_lossy().into_owned());
-            }
-        }
-        let list = files.join(",");
-        let what = format!("Kafka's check of the indexes of node {id}");
-        let shape = self
-            .jars
-            .tool(Tool::Dump, &["--index-sanity-check", "--files", &list])?
-            .expect_success(&what)?;
-        let passed = shape.matches("passed sanity check").count() + shape.matches(" is empty.").count();
-        if files.is_empty() || passed != files.len() {
-            return Err(format!("{what}: {passed} of {} passed:\n{shape}", files.len()).into());
-        }
-        let entries = self
-            .jars
-            .tool(Tool::Dump, &["--verify-index-only", "--files", &list])?
-            .expect_success(&what)?;
-        let complaint = |line: &&str| !line.starts_with("Dumping ") && !line.ends_with(" is empty.");
-        match entries.lines().find(complaint) {
-            Some(line) => Err(format!("{what} says: {line}").into()),
-            None => Ok(filled),
-        }
-    }
-
     fn write_configs(&self) -> Result<(), Failure> {
         let addresses: Vec<_> = self.members.values().map(Member::address).collect();
         let voters: Vec<_> = self
@@ -420,9 +397,10 @@ impl<'a> Quorum<'a> {
             let text = format!(
                 "process.roles=controller\nnode.id={}\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
                  listener.security.protocol.map=CONTROLLER:PLAINTEXT\nlisteners=CONTROLLER://{address}\n\
-                 advertised.listeners=CONTROLLER://{address}\n{quorum}\n",
+                 advertised.listeners=CONTROLLER://{address}\n{quorum}\n{}",
                 member.id,
                 member.data().display(),
+                member.settings,
                 address = member.address(),
             );
             fs::write(member.config(), text)?;

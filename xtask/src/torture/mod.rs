@@ -6,7 +6,7 @@ mod clients;
 mod faults;
 mod guardian;
 mod history;
-mod log;
+pub(crate) mod log;
 mod network;
 mod recorder;
 mod rng;
