@@ -39,7 +39,7 @@ pub(crate) fn round(jars: &Jars, folder: &Path, kinds: &[Kind; 3], leader: Kind)
         return Err(format!("under {leader} kraft.version went down: {}", down.stdout).into());
     }
     say(&format!(
-        "under leader {} ({leader}) kraft.version is 1, and does not go down",
+        "under leader {} ({leader}) kraft.version is 1 after {refused} refusals, and does not go down",
         status.leader
     ));
 
@@ -50,8 +50,15 @@ pub(crate) fn round(jars: &Jars, folder: &Path, kinds: &[Kind; 3], leader: Kind)
         quorum.start(*id, *kind)?;
         quorum.wait_for_all()?;
     }
-    let now = quorum.replace_leader()?;
-    say("all three have found each other by bootstrap servers and the voters in their logs");
+    let other = match leader {
+        Kind::Kafka => Kind::Kraft,
+        Kind::Kraft => Kind::Kafka,
+    };
+    let now = quorum.lead_with(other)?;
+    say(&format!(
+        "node {} ({other}) leads all three by bootstrap servers and the voters in their logs",
+        now.leader
+    ));
     let follower = if now.leader == 1 { 2 } else { 1 };
     remove_and_add_follower(&mut quorum, follower, Kind::Kafka, Kind::Kafka)?;
     quorum.stop_and_compare()
