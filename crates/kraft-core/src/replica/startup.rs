@@ -179,6 +179,8 @@ fn with_timers_that_move(mut config: Config) -> Config {
     const SHORTEST: Duration = Duration::from_millis(1);
     config.election_timeout = config.election_timeout.max(SHORTEST);
     config.request_timeout = config.request_timeout.max(SHORTEST);
+    // Whoever cannot be reached would be asked again in the same moment, and again.
+    config.retry_backoff = config.retry_backoff.max(SHORTEST);
     // Half of it is the period of the leader's announcements.
     config.fetch_timeout = config.fetch_timeout.max(SHORTEST * 2);
     config

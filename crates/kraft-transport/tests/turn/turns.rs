@@ -387,4 +387,12 @@ fn settings_that_nobody_means_seriously_do_no_harm() {
         next > time(node.now_ms).mono,
         "the next turn is not due at once, for ever"
     );
+    // Nobody can be reached, and no time is to pass before the next attempt.
+    let mut node = Node::open_with(&MemFs::new(), &[(1, 9001), (2, 9002)], never);
+    for _ in 0..100 {
+        node.flush();
+        node.now_ms += 1;
+    }
+    let asked = node.engine.network_mut().asked.len();
+    assert!((10..=200).contains(&asked), "{asked} requests in 100 ms");
 }
