@@ -228,6 +228,13 @@ pub enum Fact {
         /// What it read holds everything below.
         end: Option<i64>,
     },
+    /// A client does not wait any more, whatever becomes of what it wanted.
+    Left {
+        /// The client.
+        op: OpId,
+        /// Whom it had asked.
+        node: NodeId,
+    },
     /// A client will never hear what became of its records, although its node goes on.
     Forgotten {
         /// The client.

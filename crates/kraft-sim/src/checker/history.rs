@@ -187,6 +187,11 @@ impl Checker for History {
             Fact::Forgotten { op, node } => {
                 Err(self.violated(format!("node {node} goes on and has forgotten {op:?}")))
             }
+            Fact::Left { op, .. } => {
+                self.waiting.remove(op);
+                self.reading.remove(op);
+                Ok(())
+            }
             // Whoever waited learns nothing.
             Fact::Crashed { node } => {
                 self.waiting.retain(|_, waiting| waiting.node != *node);
@@ -340,6 +345,20 @@ mod tests {
             run(&[&[began(2)], &written[..], &[done(2, Some(0))]].concat()),
             Ok(())
         );
+    }
+
+    #[test]
+    fn fires_when_the_records_of_a_client_that_has_left_are_appended_after_that() {
+        let left = Fact::Left {
+            op: OpId(1),
+            node: NodeId(0),
+        };
+        assert_eq!(run(&[invoked(1), left.clone()]), Ok(()));
+        assert_eq!(
+            run(&[invoked(1), appended(1, 0), left.clone(), applied(0)]),
+            Ok(())
+        );
+        assert!(run(&[invoked(1), left, appended(1, 0)]).is_err());
     }
 
     #[test]

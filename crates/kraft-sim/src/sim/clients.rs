@@ -1,11 +1,12 @@
 //! Those who wait for an answer of one node: clients with records, and operators.
 
-use super::{disk::marks, recorded::Note};
+use super::{disk::marks, recorded::Note, rng::Rng};
 use crate::checker::{Fact, Fate, OpId};
 use bytes::Bytes;
 use kraft_core::{Epoch, NodeId, ReconfigOutcome};
 use kraft_transport::{
-    MetadataFetchSlice, RaftError, SubmitChangeResult,
+    MetadataFetchSlice, QuorumStateSnapshot, RaftError, SubmitChangeResult,
+    metrics::EngineMetrics,
     oneshot::{self, error::TryRecvError},
 };
 
@@ -17,6 +18,35 @@ pub(super) struct Clients {
     upgraders: Vec<(OpId, oneshot::Receiver<Bytes>)>,
     readers: Vec<oneshot::Receiver<MetadataFetchSlice>>,
     newest_readers: Vec<(OpId, oneshot::Receiver<Result<(), RaftError>>)>,
+    watchers: Vec<Watcher>,
+}
+
+/// Somebody who looks at a node from outside.
+pub(super) enum Watcher {
+    /// A monitor.
+    Metrics(oneshot::Receiver<EngineMetrics>),
+    /// An embedder.
+    Status(oneshot::Receiver<QuorumStateSnapshot>),
+    /// An operator who describes the quorum.
+    Description(oneshot::Receiver<Bytes>),
+}
+
+impl Watcher {
+    /// Whether it has to wait on; `None` if it never will be answered.
+    fn waits(&mut self) -> Option<bool> {
+        fn waits<T>(answer: &mut oneshot::Receiver<T>) -> Option<bool> {
+            match answer.try_recv() {
+                Ok(_) => Some(false),
+                Err(TryRecvError::Empty) => Some(true),
+                Err(TryRecvError::Closed) => None,
+            }
+        }
+        match self {
+            Self::Metrics(answer) => waits(answer),
+            Self::Status(answer) => waits(answer),
+            Self::Description(answer) => waits(answer),
+        }
+    }
 }
 
 /// A client that has proposed records.
@@ -60,8 +90,32 @@ impl Clients {
         self.newest_readers.push((op, outcome));
     }
 
+    pub(super) fn watch(&mut self, watcher: Watcher) {
+        self.watchers.push(watcher);
+    }
+
+    /// Some of those who wait do so no more: about every second one. Says who of them is followed.
+    pub(super) fn leave(&mut self, node: NodeId, rng: &mut Rng) -> Vec<Fact> {
+        let mut left = Vec::new();
+        let mut stays = |op: OpId| {
+            let stays = rng.chance(500);
+            if !stays {
+                left.push(Fact::Left { op, node });
+            }
+            stays
+        };
+        self.writers.retain(|writer| stays(writer.op));
+        self.newest_readers.retain(|(op, _)| stays(*op));
+        self.operators.retain(|(op, _)| stays(*op));
+        self.upgraders.retain(|(op, _)| stays(*op));
+        self.readers.clear();
+        self.watchers.clear();
+        left
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.writers.is_empty()
+            && self.watchers.is_empty()
             && self.operators.is_empty()
             && self.upgraders.is_empty()
             && self.readers.is_empty()
@@ -117,6 +171,13 @@ impl Clients {
             Some(read) => {
                 let end = read.is_ok().then_some(applied);
                 Some(Fact::ReadDone { op, node, end })
+            }
+        });
+        self.watchers.retain_mut(|watcher| match watcher.waits() {
+            Some(waits) => waits,
+            None => {
+                facts.extend(forgotten(OpId(0)));
+                false
             }
         });
         self.readers.retain_mut(|reader| match reader.try_recv() {

@@ -39,7 +39,8 @@ impl<S: StateMachine> Simulation<S> {
         }
         let (sender, reply) = oneshot::channel();
         let inbound = Inbound::new(asker.api, body, asker.version, Arc::from(LISTENER), sender);
-        self.nodes[to].serve(Served { reply, asker });
+        let until = self.now.after(REQUEST_TIMEOUT);
+        self.nodes[to].serve(Served { reply, asker, until });
         self.nodes[to].enqueue(Command::Inbound(inbound), self.now);
         if self.nodes[to].paused.is_some() {
             // Whoever asks does not wait for ever.
@@ -73,6 +74,7 @@ impl<S: StateMachine> Simulation<S> {
         if self.nodes[node].paused.is_some() {
             return Ok(());
         }
+        self.hang_up(node);
         let Some(Aftermath { turn, answers, facts }) = self.nodes[node].turn(self.now) else {
             return Ok(());
         };
@@ -113,6 +115,23 @@ impl<S: StateMachine> Simulation<S> {
             self.wake(node, life, next);
         }
         Ok(())
+    }
+
+    /// Whoever asks a node and has ended, or has waited for long enough, closes its connection.
+    fn hang_up(&mut self, node: usize) {
+        let is_gone = |served: &Served| {
+            let asker = self.index_of(served.asker.node).map(|asker| &self.nodes[asker]);
+            let lives = asker.is_some_and(|asker| asker.is_up() && asker.life == served.asker.life);
+            !lives || served.until <= self.now
+        };
+        let served = self.nodes[node].served().filter(|served| is_gone(served));
+        let gone: Vec<Asker> = served.map(|served| served.asker).collect();
+        if gone.is_empty() {
+            return;
+        }
+        for _ in 0..self.nodes[node].hang_up(|served| !gone.contains(&served.asker)) {
+            self.counts.add(Count::Left);
+        }
     }
 
     pub(super) fn wake(&mut self, node: usize, life: u64, at: Instant) {

@@ -113,6 +113,7 @@ impl<S: StateMachine> Simulation<S> {
             Op::Read { node, draw } => {
                 let Some(node) = self.up(node) else { return Ok(()) };
                 self.nodes[node].read(draw, self.now);
+                self.nodes[node].watch(self.now);
                 self.turn(node)
             }
             Op::ReadNewest { node } => {
@@ -126,9 +127,18 @@ impl<S: StateMachine> Simulation<S> {
                 self.observe(&began)?;
                 self.turn(node)
             }
+            Op::Leave { node, draw } => {
+                let Some(node) = self.up(node) else { return Ok(()) };
+                for fact in self.nodes[node].leave(&mut Rng::new(draw)) {
+                    self.counts.add(Count::Left);
+                    self.observe(&fact)?;
+                }
+                Ok(())
+            }
             Op::Resign => self.resign(),
             Op::AddVoter { node } => self.add_voter(node),
             Op::RemoveVoter { node } => self.remove_voter(node),
+            Op::AskWrongly { node } => self.ask_wrongly(node),
             Op::Upgrade => self.upgrade(),
         }
     }
@@ -255,14 +265,30 @@ impl<S: StateMachine> Simulation<S> {
     }
 
     fn reconfigure(&mut self, change: VoterChange) -> Result<(), Violation> {
-        let Some(leader) = self.leader() else {
-            return Ok(());
-        };
+        match self.leader() {
+            Some(leader) => self.reconfigure_at(leader, change),
+            None => Ok(()),
+        }
+    }
+
+    fn reconfigure_at(&mut self, node: usize, change: VoterChange) -> Result<(), Violation> {
         let op = self.next_op();
         let (reply, outcome) = oneshot::channel();
-        self.nodes[leader].await_change(op, outcome);
-        self.nodes[leader].enqueue(Command::Reconfigure { change, reply }, self.now);
-        self.turn(leader)
+        self.nodes[node].await_change(op, outcome);
+        self.nodes[node].enqueue(Command::Reconfigure { change, reply }, self.now);
+        self.turn(node)
+    }
+
+    /// An operator errs, and asks a node that does not lead. It is to say so, also while its disk stands still.
+    fn ask_wrongly(&mut self, id: NodeId) -> Result<(), Violation> {
+        let Some(node) = self.up(id) else { return Ok(()) };
+        let asked = &self.nodes[node];
+        // One that stands still may lead by the time it hears of it.
+        if asked.leads() || asked.paused.is_some() {
+            return Ok(());
+        }
+        let voter = asked.key();
+        self.reconfigure_at(node, VoterChange::Remove { voter })
     }
 
     /// An operator asks for kraft.version 1, by the request that Kafka's tool sends.

@@ -114,6 +114,17 @@ pub(super) fn plan(seed: u64, settings: &Settings) -> Plan {
         };
         draft.enter(at, op);
     });
+    draft.recurring(settings.leave_every, |draft, at| {
+        let op = Op::Leave {
+            node: draft.node(),
+            draw: draft.rng.below(1 << 32),
+        };
+        draft.enter(at, op);
+    });
+    draft.recurring(settings.voter_change_every, |draft, at| {
+        let node = draft.node();
+        draft.enter(at, Op::AskWrongly { node });
+    });
     let mut steps = draft.steps;
     steps.sort_by_key(|step| step.at);
     Plan { world, steps }

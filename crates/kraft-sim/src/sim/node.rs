@@ -1,7 +1,7 @@
 //! One node: a whole engine on a disk of its own.
 
 use super::{
-    clients::Clients,
+    clients::{Clients, Watcher},
     clock::Clock,
     disk::{Disk, marks},
     outbox::Outbox,
@@ -21,12 +21,18 @@ use kraft_core::{
 use kraft_fs::{Fault, FaultyFs, MemFs, Unsynced};
 use kraft_log::{LogOptions, LogReader, LogWriter, Preparer, quorum_state};
 use kraft_transport::{
-    Command, Engine, EngineConfig, NodeError, PeerApi, QueuedCommand, RaftError, Turn, oneshot,
+    Command, Engine, EngineConfig, Inbound, NodeError, PeerApi, QueuedCommand, RaftError, Turn, codec::Topic,
+    oneshot,
+};
+use kraft_wire::{
+    Message as _,
+    message::{DescribeQuorumRequest, DescribeQuorumRequestPartition, DescribeQuorumRequestTopic},
 };
 use std::{
     collections::VecDeque,
     hash::{DefaultHasher, Hash as _, Hasher as _},
     path::Path,
+    sync::Arc,
     time::Duration,
 };
 
@@ -89,6 +95,8 @@ pub(super) struct Running<S: StateMachine> {
 pub(crate) struct Served {
     pub(crate) reply: oneshot::Receiver<Bytes>,
     pub(crate) asker: Asker,
+    /// When the asker closes its connection at the latest.
+    pub(crate) until: Instant,
 }
 
 /// Who asked, and under which number.
@@ -356,6 +364,28 @@ impl<S: StateMachine> Node<S> {
         }
     }
 
+    /// Peers close their connections, for whom `waits` is not so. Returns how many.
+    pub(super) fn hang_up(&mut self, waits: impl Fn(&Served) -> bool) -> usize {
+        let Some(running) = &mut self.running else {
+            return 0;
+        };
+        let before = running.served.len();
+        running.served.retain(waits);
+        before - running.served.len()
+    }
+
+    /// The peers whose requests have not been answered.
+    pub(super) fn served(&self) -> impl Iterator<Item = &Served> {
+        self.running.iter().flat_map(|running| &running.served)
+    }
+
+    /// Some of those who wait for this node go away.
+    pub(super) fn leave(&mut self, rng: &mut Rng) -> Vec<Fact> {
+        let id = self.id;
+        let running = self.running.as_mut();
+        running.map_or(Vec::new(), |running| running.clients.leave(id, rng))
+    }
+
     /// Proposes records. Returns whether there is a node to propose to.
     pub(crate) fn propose(&mut self, op: OpId, records: Vec<S::Record>, now: Instant) -> bool {
         let (reply, outcome) = oneshot::channel();
@@ -363,9 +393,13 @@ impl<S: StateMachine> Node<S> {
             return false;
         };
         running.clients.write(op, outcome);
+        // Some have looked before.
+        let expected =
+            op.0.is_multiple_of(7)
+                .then(|| running.engine.machine().provenance());
         let command = Command::SubmitChange {
             records: records.into_iter().map(|record| Tagged { op, record }).collect(),
-            expected_image: None,
+            expected_image: expected,
             reply,
         };
         self.enqueue(command, now);
@@ -387,6 +421,28 @@ impl<S: StateMachine> Node<S> {
             reply,
         };
         self.enqueue(command, now);
+    }
+
+    /// Those look at the node who want to know how it is.
+    pub(super) fn watch(&mut self, now: Instant) {
+        let Some(running) = &mut self.running else { return };
+        let (metrics, measured) = oneshot::channel();
+        running.clients.watch(Watcher::Metrics(measured));
+        let (status, seen) = oneshot::channel();
+        running.clients.watch(Watcher::Status(seen));
+        let (reply, described) = oneshot::channel();
+        running.clients.watch(Watcher::Description(described));
+        let api = PeerApi::DescribeQuorum;
+        let version = *api.versions().end();
+        let body = describe_quorum(version);
+        let inbound = Inbound::new(api, body, version, Arc::from(LISTENER), reply);
+        for command in [
+            Command::Metrics { reply: metrics },
+            Command::QuorumStateSnapshot { reply: status },
+            Command::Inbound(inbound),
+        ] {
+            self.enqueue(command, now);
+        }
     }
 
     /// A client reads what is applied, once everything is that was committed by now.
@@ -559,6 +615,18 @@ impl<S: StateMachine> Running<S> {
         });
         answers
     }
+}
+
+fn describe_quorum(version: i16) -> Bytes {
+    let request = DescribeQuorumRequest {
+        topics: vec![DescribeQuorumRequestTopic {
+            topic_name: Topic::default().name.to_string(),
+            partitions: vec![DescribeQuorumRequestPartition::default()],
+            ..Default::default()
+        }],
+        ..Default::default()
+    };
+    request.to_bytes(version).expect("the request is small")
 }
 
 fn whole_log(reader: &LogReader<Fs>, start: i64, end: i64) -> Result<Vec<BatchMark>, String> {

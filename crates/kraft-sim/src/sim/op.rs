@@ -52,12 +52,16 @@ pub(crate) enum Op {
     Read { node: NodeId, draw: u64 },
     /// A client reads what its node has applied, behind the read barrier.
     ReadNewest { node: NodeId },
+    /// Some of those who wait for answers of a node go away; `draw` says which.
+    Leave { node: NodeId, draw: u64 },
     /// The leader gives up its leadership.
     Resign,
     /// A node is to become a voter.
     AddVoter { node: NodeId },
     /// A node is to be a voter no more.
     RemoveVoter { node: NodeId },
+    /// A node that does not lead is asked for a change of the voters.
+    AskWrongly { node: NodeId },
     /// kraft.version is to be 1.
     Upgrade,
 }
@@ -132,9 +136,14 @@ impl Op {
                 draw: draw()?,
             },
             "read-newest" => Self::ReadNewest { node: node()? },
+            "leave" => Self::Leave {
+                node: node()?,
+                draw: draw()?,
+            },
             "resign" => Self::Resign,
             "add-voter" => Self::AddVoter { node: node()? },
             "remove-voter" => Self::RemoveVoter { node: node()? },
+            "ask-wrongly" => Self::AskWrongly { node: node()? },
             "upgrade" => Self::Upgrade,
             other => {
                 return Err(CommandError::new(format!(
@@ -160,8 +169,10 @@ impl Op {
             | Self::Snapshot { node }
             | Self::Read { node, .. }
             | Self::ReadNewest { node }
+            | Self::Leave { node, .. }
             | Self::AddVoter { node }
-            | Self::RemoveVoter { node } => (Some(*node), &[]),
+            | Self::RemoveVoter { node }
+            | Self::AskWrongly { node } => (Some(*node), &[]),
             Self::CutOff { group } => (None, group),
             Self::Cut { from, to } => (Some(*from), to),
             Self::Propose { at, .. } => (*at, &[]),
@@ -193,9 +204,11 @@ impl Op {
             | Self::Snapshot { .. }
             | Self::Read { .. }
             | Self::ReadNewest { .. }
+            | Self::Leave { .. }
             | Self::Resign
             | Self::AddVoter { .. }
             | Self::RemoveVoter { .. }
+            | Self::AskWrongly { .. }
             | Self::Upgrade => return None,
         };
         let half = time.as_millis() / 2;
@@ -277,9 +290,11 @@ impl fmt::Display for Op {
             }
             Self::Read { node, draw } => write!(f, "read {} draw={draw}", name(node)),
             Self::ReadNewest { node } => write!(f, "read-newest {}", name(node)),
+            Self::Leave { node, draw } => write!(f, "leave {} draw={draw}", name(node)),
             Self::Resign => f.write_str("resign"),
             Self::AddVoter { node } => write!(f, "add-voter {}", name(node)),
             Self::RemoveVoter { node } => write!(f, "remove-voter {}", name(node)),
+            Self::AskWrongly { node } => write!(f, "ask-wrongly {}", name(node)),
             Self::Upgrade => f.write_str("upgrade"),
         }
     }

@@ -50,6 +50,8 @@ pub enum Count {
     GroupCuts,
     /// One way between two nodes was cut.
     OneWayCuts,
+    /// A client, an operator, a reader or a peer went away before it was answered.
+    Left,
     /// A message was lost.
     Lost,
     /// A message arrived twice.
@@ -60,7 +62,7 @@ pub enum Count {
 
 impl Count {
     /// All of them, and how they are called.
-    pub const ALL: [(Self, &'static str); 25] = [
+    pub const ALL: [(Self, &'static str); 26] = [
         (Self::Turns, "events"),
         (Self::Elections, "elections"),
         (Self::Commits, "commits"),
@@ -83,6 +85,7 @@ impl Count {
         (Self::Moves, "moves"),
         (Self::GroupCuts, "group cuts"),
         (Self::OneWayCuts, "one-way cuts"),
+        (Self::Left, "callers that left"),
         (Self::Lost, "lost messages"),
         (Self::Doubled, "doubled messages"),
         (Self::Overtaken, "overtaken messages"),

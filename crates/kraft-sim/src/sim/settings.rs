@@ -64,6 +64,8 @@ pub struct Settings {
     /// The mean time between two reads of committed batches by somebody who is no replica, and between two reads of clients behind
     /// the read barrier; `None` for none.
     pub read_every: Option<Duration>,
+    /// The mean time between two moments at which some of those who wait for a node go away; `None` for none.
+    pub leave_every: Option<Duration>,
     /// The mean time between two proposals.
     pub propose_every: Duration,
     /// In which way a part of the system does not keep its word. For tests of the checkers.
@@ -100,6 +102,7 @@ impl Default for Settings {
             auto_join_per_mille: 500,
             resign_every: seconds(15),
             read_every: Some(Duration::from_millis(300)),
+            leave_every: seconds(1),
             propose_every: Duration::from_millis(25),
             lie: None,
         }
@@ -153,6 +156,7 @@ impl Settings {
             auto_join_per_mille: 0,
             resign_every: None,
             read_every: None,
+            leave_every: None,
             ..Self::default()
         }
     }
