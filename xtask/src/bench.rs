@@ -118,6 +118,15 @@ pub(crate) fn tests_part(name: &'static str) -> Outcome {
     )
 }
 
+/// What the bench of voters in one process counts and measures.
+pub(crate) fn quorum_tests_part(name: &'static str) -> Outcome {
+    part::command(
+        name,
+        cargo(&["test", "-p", "kraft-bench-quorum"]),
+        Duration::from_secs(15 * 60),
+    )
+}
+
 /// No message takes more instructions than it did, but for a little.
 pub(crate) fn wire_counts_part(name: &'static str) -> Outcome {
     part::check(

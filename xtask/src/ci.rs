@@ -93,6 +93,7 @@ const PARTS: &[(&str, Part)] = &[
     }),
     ("fuzz", fuzz::corpus_part),
     ("bench tests", bench::tests_part),
+    ("bench quorum tests", bench::quorum_tests_part),
     ("wire counts", bench::wire_counts_part),
     ("core counts", bench::core_counts_part),
     ("release build", release_build),
