@@ -1,5 +1,6 @@
 //! How many records three voters commit, how soon, and at what cost.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -41,10 +42,10 @@ pub(super) struct Measured {
     pub(super) leader_lost: bool,
 }
 
-pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
+pub(super) fn run(session: &mut Session, only: &[Part], lingers: &[u32]) -> Result<(), Failure> {
     let wanted = |part| is_wanted(only, &part);
     if wanted(Part::Open) {
-        open(session)?;
+        open(session, lingers)?;
     }
     if wanted(Part::Closed) {
         closed(session)?;
@@ -58,23 +59,27 @@ pub(super) fn run(session: &mut Session, only: &[Part]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn open(session: &mut Session) -> Result<(), Failure> {
-    let lingers = [0, 25];
-    let mut ours = OUR_LINGERS.map(|_| Vec::new());
-    let mut theirs = lingers.map(|_| Vec::new());
+fn open(session: &mut Session, lingers: &[u32]) -> Result<(), Failure> {
+    let with_bare = lingers.contains(&0);
+    let mut ours: BTreeMap<u32, Vec<Measured>> = BTreeMap::new();
+    let mut theirs: BTreeMap<u32, Vec<Measured>> = BTreeMap::new();
     let mut bares = Vec::new();
     for _ in 0..session.turns {
-        bares.push(bare(session)?);
-        for (linger, ours) in OUR_LINGERS.into_iter().zip(&mut ours) {
-            ours.push(measure(session, &session.ours, lingering(linger))?);
+        if with_bare {
+            bares.push(bare(session)?);
         }
-        for (linger, theirs) in lingers.into_iter().zip(&mut theirs) {
-            if let Some(kafka) = session.kafka(linger) {
-                theirs.push(measure(session, &kafka, OPEN)?);
+        for &linger in lingers {
+            let measured = measure(session, &session.ours, lingering(linger))?;
+            ours.entry(linger).or_default().push(measured);
+            if KAFKA_LINGERS.contains(&linger)
+                && let Some(kafka) = session.kafka(linger)
+            {
+                let measured = measure(session, &kafka, OPEN)?;
+                theirs.entry(linger).or_default().push(measured);
             }
         }
     }
-    for (linger, ours) in OUR_LINGERS.into_iter().zip(&ours) {
+    for (&linger, ours) in &ours {
         for (what, unit, value) in OPEN_FIGURES {
             let name = match linger {
                 0 => format!("commit, open loop, {what}"),
@@ -103,9 +108,9 @@ fn open(session: &mut Session) -> Result<(), Failure> {
                 let bares: Vec<_> = bares.iter().map(value).collect();
                 figure(Some(("three bare voters", &bares)), None);
             }
-            for (linger, theirs) in lingers.into_iter().zip(&theirs) {
+            for (&linger, theirs) in &theirs {
                 // Their lines say no p50.
-                if theirs.is_empty() || what == "p50" {
+                if what == "p50" {
                     continue;
                 }
                 let goal = match (what, linger) {
@@ -163,8 +168,8 @@ const OPEN_FIGURES: [(&str, &str, FigureOf); 6] = [
     }),
 ];
 
-/// Without a wait, with a short one, and with that of Kafka by default: rounds get rarer at the price of their latency.
-const OUR_LINGERS: [u32; 3] = [0, 1, 25];
+/// Without a wait, and by default.
+const KAFKA_LINGERS: [u32; 2] = [0, 25];
 
 fn closed(session: &mut Session) -> Result<(), Failure> {
     let load = Load {

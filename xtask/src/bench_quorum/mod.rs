@@ -63,6 +63,10 @@ pub(crate) struct Commit {
     /// Only these
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<CommitPart>,
+    /// How long, in ms, records of the open loop gather before they are appended. Kafka is measured at those of them that its
+    /// users have: 0 and 25, its default
+    #[arg(long, value_delimiter = ',', default_values_t = [0, 1, 25])]
+    linger: Vec<u32>,
     #[command(flatten)]
     options: Options,
 }
@@ -108,7 +112,7 @@ pub(crate) struct Observers {
 
 pub(crate) fn commit(bench: &Commit) -> bool {
     with(&bench.options, "commit", |session| {
-        commit::run(session, &bench.only)
+        commit::run(session, &bench.only, &bench.linger)
     })
 }
 
