@@ -29,4 +29,7 @@ pub enum OpenError {
     /// The stored epoch is larger than epochs may be.
     #[error("the stored epoch {0} is out of range")]
     EpochOutOfRange(i32),
+    /// The log ends behind [`MAX_OFFSET`](crate::MAX_OFFSET).
+    #[error("the end of the log, {0}, is out of range")]
+    OffsetOutOfRange(i64),
 }

@@ -6,6 +6,7 @@ use crate::{
     epoch_checks::EpochChecks,
     epochs::EpochCache,
     examined_segment::{ExaminedSegment, scan_all},
+    in_range::require_offsets_in_range,
     names::log_file,
     needed_names::require_names,
     open_error::OpenError,
@@ -51,6 +52,7 @@ pub(crate) fn examine<F: FileSystem>(
     dir: &Path,
     contents: &Contents,
 ) -> Result<Examined<F>, OpenError> {
+    require_offsets_in_range(dir, contents)?;
     let segments = scan_all(fs, dir, contents)?;
     require_synced(dir, contents, &segments)?;
     let LatestSnapshot { snapshot, damaged } = latest_snapshot(fs, dir, contents)?;

@@ -86,6 +86,7 @@ mod epochs;
 mod examine;
 mod examined_segment;
 pub mod format;
+mod in_range;
 mod index;
 pub mod info;
 mod java_date;

@@ -103,6 +103,14 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
+    /// A segment or a snapshot whose name says that the log comes further than any does.
+    #[error("{}: no log comes to offset {offset}: the file has a wrong name", path.display())]
+    OffsetOutOfRange {
+        /// The file.
+        path: PathBuf,
+        /// The offset in its name.
+        offset: i64,
+    },
     /// A segment larger than positions in it can be.
     #[error("{} has {len} bytes, a segment has less than 2147483648; where it ends in zeros, truncate -s 2147483647 takes nothing else", path.display())]
     SegmentTooLarge {
@@ -237,6 +245,7 @@ impl OpenError {
             Self::Io { path, .. }
             | Self::StrangeName { path }
             | Self::NotAFile { path }
+            | Self::OffsetOutOfRange { path, .. }
             | Self::SegmentTooLarge { path, .. }
             | Self::WrongTopic { path, .. }
             | Self::NotContiguous { path, .. }

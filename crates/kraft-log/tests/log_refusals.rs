@@ -1,8 +1,8 @@
 //! Theme LOG of the scenarios: what may not stand in a log. The ids are those of the list that docs/scenarios.md shows.
 
 use bytes::Bytes;
-use kraft_core::{Instant, Ticket};
-use kraft_fs::{FileSystem, MemFs};
+use kraft_core::{Instant, MAX_OFFSET, Ticket};
+use kraft_fs::{FileSystem, MemFs, Open};
 use kraft_log::{LogOptions, OpenError, StorageOp, batch_info, open, verify};
 use kraft_wire::{
     UnknownTags,
@@ -144,5 +144,30 @@ fn a_directory_in_the_place_of_a_file_is_refused_and_any_other_is_none_of_our_bu
         let fs = with(name);
         verify(&fs, dir).unwrap();
         open(fs, dir, LogOptions::default()).unwrap();
+    }
+}
+
+/// No checksum covers a name. A node that believed one of these could not append a record, and ended in the attempt.
+#[test]
+fn a_name_with_an_offset_that_no_log_comes_to_is_refused() {
+    let dir = Path::new("/log");
+    for offset in [MAX_OFFSET + 1, i64::MAX - 5, i64::MAX] {
+        for name in [
+            format!("{offset:020}.log"),
+            format!("{offset:020}-0000000001.checkpoint"),
+        ] {
+            let fs = MemFs::new();
+            fs.create_dir_all(dir).unwrap();
+            fs.open(&dir.join(&name), Open::CreateNew).unwrap();
+            let verified = verify(&fs, dir).unwrap_err();
+            let opened = open(fs, dir, LogOptions::default()).unwrap_err();
+            for refusal in [verified, opened] {
+                let refused = matches!(
+                    &*refusal.cause,
+                    OpenError::OffsetOutOfRange { path, offset: found } if path.ends_with(&name) && *found == offset
+                );
+                assert!(refused, "{name}: {refusal}");
+            }
+        }
     }
 }

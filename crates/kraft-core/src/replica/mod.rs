@@ -72,8 +72,8 @@ const BELIEVED_EPOCH: Epoch = Epoch(2_000_000_000);
 /// How many elections a replica can have missed that is beyond the epoch up to which peers are believed.
 const MISSED_ELECTIONS: i32 = 1000;
 
-/// No log of ours ends behind it. A peer that goes further is not believed: a leader could not append behind that.
-pub(crate) const MAX_OFFSET: i64 = i64::MAX / 2;
+/// No log of ours ends behind it. A peer or a file that goes further is not believed: a leader could not append behind that.
+pub const MAX_OFFSET: i64 = i64::MAX / 2;
 
 /// One replica of the metadata quorum.
 ///

@@ -1,6 +1,8 @@
 //! How a replica starts.
 
-use super::{MAX_EPOCH, Replica, abstention::Abstention, tickets::Tickets, turn::Turn, wake::Wake};
+use super::{
+    MAX_EPOCH, MAX_OFFSET, Replica, abstention::Abstention, tickets::Tickets, turn::Turn, wake::Wake,
+};
 use crate::{
     action::Action,
     config::{Config, Recovered},
@@ -106,6 +108,9 @@ impl Replica {
             if stored < Epoch(0) || stored > MAX_EPOCH {
                 return Err(OpenError::EpochOutOfRange(stored.0));
             }
+        }
+        if turn.end.last_offset > MAX_OFFSET {
+            return Err(OpenError::OffsetOutOfRange(turn.end.last_offset));
         }
         let has_id = local.id.known().is_some();
         if let Some(voted) = voted
