@@ -166,7 +166,7 @@ pub use offsets::{LogEnd, LogOffsetMetadata, SnapshotId};
 pub use open_error::OpenError;
 pub use peer_request::PeerRequest;
 pub use reconfig::{ChangeRefusal, ReconfigOutcome, UpgradeOutcome, VoterChange};
-pub use replica::{MAX_OFFSET, Replica};
+pub use replica::{MAX_EPOCH, MAX_OFFSET, Replica};
 pub use role::RoleName;
 pub use state_machine::StateMachine;
 pub use text::Text;

@@ -1,8 +1,12 @@
-//! Offsets that no replica starts on.
+//! Offsets, epochs and levels that no replica starts on.
 
-use crate::{directory::Contents, names::log_file, open_error::OpenError};
-use kraft_core::MAX_OFFSET;
-use kraft_snapshot::frozen_name;
+use crate::{
+    directory::Contents, examine::Examined, examined_segment::ExaminedSegment, names::log_file,
+    open_error::OpenError, quorum_state,
+};
+use kraft_core::{ControlRecord, MAX_EPOCH, MAX_OFFSET};
+use kraft_fs::FileSystem;
+use kraft_snapshot::{KRAFT_VERSION_MAX, frozen_name};
 use std::path::Path;
 
 /// Refuses names whose offset is further than any log comes: a leader could not append behind it, and no checksum covers a
@@ -18,4 +22,37 @@ pub(crate) fn require_offsets_in_range(dir: &Path, contents: &Contents) -> Resul
         }),
         None => Ok(()),
     }
+}
+
+/// Refuses a log in an epoch that none follows, a stored one, and a kraft.version of a later release.
+pub(crate) fn require_epochs_and_levels<F: FileSystem>(
+    dir: &Path,
+    contents: &Contents,
+    examined: &Examined<F>,
+) -> Result<(), OpenError> {
+    let stored = contents.election.as_ref();
+    let stored = stored.map(|election| (election.epoch, quorum_state::FILE_NAME.to_owned()));
+    let snapshot = examined.snapshot.as_ref();
+    let snapshot = snapshot.map(|(id, _)| (id.epoch, frozen_name(*id)));
+    let last = |segment: &ExaminedSegment<F>| Some((segment.last_epoch()?, log_file(segment.base)));
+    let log = examined.segments.last().and_then(last);
+    let mut epochs = stored.into_iter().chain(snapshot).chain(log);
+    if let Some((epoch, name)) = epochs.find(|(epoch, _)| *epoch > MAX_EPOCH) {
+        let path = dir.join(name);
+        return Err(OpenError::EpochOutOfRange { path, epoch });
+    }
+    for segment in &examined.segments {
+        for (offset, record) in &segment.control {
+            if let ControlRecord::KRaftVersion(level) = record
+                && !(0..=KRAFT_VERSION_MAX).contains(level)
+            {
+                return Err(OpenError::UnknownKRaftVersion {
+                    path: dir.join(log_file(segment.base)),
+                    level: *level,
+                    offset: *offset,
+                });
+            }
+        }
+    }
+    Ok(())
 }

@@ -111,6 +111,24 @@ pub enum OpenError {
         /// The offset in its name.
         offset: i64,
     },
+    /// An epoch that none follows. No checksum covers it.
+    #[error("{}: no quorum comes to epoch {epoch}", path.display())]
+    EpochOutOfRange {
+        /// The segment, the snapshot or `quorum-state`.
+        path: PathBuf,
+        /// The epoch.
+        epoch: Epoch,
+    },
+    /// A level of kraft.version in the log that this release does not know.
+    #[error("{}: kraft.version {level} at offset {offset} is not known to this release: start the one that wrote it", path.display())]
+    UnknownKRaftVersion {
+        /// The segment.
+        path: PathBuf,
+        /// The level.
+        level: i16,
+        /// The offset of its record.
+        offset: i64,
+    },
     /// A segment larger than positions in it can be.
     #[error("{} has {len} bytes, a segment has less than 2147483648; where it ends in zeros, truncate -s 2147483647 takes nothing else", path.display())]
     SegmentTooLarge {
@@ -246,6 +264,8 @@ impl OpenError {
             | Self::StrangeName { path }
             | Self::NotAFile { path }
             | Self::OffsetOutOfRange { path, .. }
+            | Self::EpochOutOfRange { path, .. }
+            | Self::UnknownKRaftVersion { path, .. }
             | Self::SegmentTooLarge { path, .. }
             | Self::WrongTopic { path, .. }
             | Self::NotContiguous { path, .. }

@@ -1,9 +1,9 @@
 //! Theme LOG of the scenarios: what may not stand in a log. The ids are those of the list that docs/scenarios.md shows.
 
 use bytes::Bytes;
-use kraft_core::{Instant, MAX_OFFSET, Ticket};
-use kraft_fs::{FileSystem, MemFs, Open};
-use kraft_log::{LogOptions, OpenError, StorageOp, batch_info, open, verify};
+use kraft_core::{ElectionState, Epoch, Instant, MAX_EPOCH, MAX_OFFSET, Ticket};
+use kraft_fs::{File, FileSystem, MemFs, Open};
+use kraft_log::{LogOptions, OpenError, Refusal, StorageOp, batch_info, open, quorum_state, verify};
 use kraft_wire::{
     UnknownTags,
     batch::{BatchBuilder, BatchView},
@@ -170,4 +170,55 @@ fn a_name_with_an_offset_that_no_log_comes_to_is_refused() {
             }
         }
     }
+}
+
+/// The replica does not start on these, so neither the log nor whoever verifies it finds them good.
+#[test]
+fn an_epoch_that_none_follows_and_a_level_of_a_later_release_are_refused() {
+    let dir = Path::new("/log");
+    let last = MAX_EPOCH.0 + 1;
+    let refused = |batches: &[Bytes], stored: i32| {
+        let fs = MemFs::new();
+        fs.create_dir_all(dir).unwrap();
+        let file = fs
+            .open(&dir.join("00000000000000000000.log"), Open::CreateNew)
+            .unwrap();
+        file.write_all_at(&batches.concat(), 0).unwrap();
+        let election = ElectionState {
+            epoch: Epoch(stored),
+            leader: None,
+            voted: None,
+            voters: Vec::new(),
+            kraft_version: 1,
+        };
+        quorum_state::store(&fs, dir, &election).unwrap();
+        let verified = verify(&fs, dir).map(drop);
+        let opened = open(fs, dir, LogOptions::default()).map(drop);
+        let text = |outcome: Result<(), Refusal>| outcome.err().map(|refusal| refusal.cause.to_string());
+        let (verified, opened) = (text(verified), text(opened));
+        assert_eq!(verified, opened);
+        opened.unwrap_or_default()
+    };
+    let leader = |epoch: i32| {
+        let [(_, leader), ..] = all_control_records();
+        control_batch(&[leader], 0, epoch, 1).unwrap()
+    };
+    let level = |kraft_version: i16| {
+        let record = ControlRecord::KRaftVersion(KRaftVersionRecord {
+            version: 0,
+            kraft_version,
+            unknown_tags: UnknownTags::default(),
+        });
+        control_batch(&[record], 1, 1, 1).unwrap()
+    };
+    assert_eq!(refused(&[leader(1), level(1)], 1), "");
+    assert_eq!(refused(&[leader(last - 1)], last - 1), "");
+    let epoch = format!(": no quorum comes to epoch {last}");
+    assert_eq!(
+        refused(&[leader(last)], 1),
+        format!("/log/00000000000000000000.log{epoch}")
+    );
+    assert_eq!(refused(&[leader(1)], last), format!("/log/quorum-state{epoch}"));
+    let later = "/log/00000000000000000000.log: kraft.version 7 at offset 1 is not known to this release";
+    assert!(refused(&[leader(1), level(7)], 1).starts_with(later));
 }

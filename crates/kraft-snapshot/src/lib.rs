@@ -75,6 +75,6 @@ pub use name::{
     SnapshotFileName, SnapshotFileState, SnapshotNameError, deleted_name, frozen_name, parse_name,
     partial_name,
 };
-pub use reader::{DataBatch, SnapshotDamage, SnapshotReadError, SnapshotReader};
+pub use reader::{DataBatch, KRAFT_VERSION_MAX, SnapshotDamage, SnapshotReadError, SnapshotReader};
 pub use window::{WINDOW_BYTES_MAX, read_window};
 pub use writer::{SnapshotWriteError, SnapshotWriter};

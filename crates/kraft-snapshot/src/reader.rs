@@ -361,4 +361,5 @@ fn parse_footer(batch: &BatchView) -> Result<(), SnapshotDamage> {
     }
 }
 
-const KRAFT_VERSION_MAX: i16 = 1;
+/// The highest level of kraft.version that this release knows.
+pub const KRAFT_VERSION_MAX: i16 = 1;

@@ -63,7 +63,7 @@ use turn::Turn;
 use wake::Wake;
 
 /// The last epoch. None follows it: that would leave the range of the wire.
-pub(crate) const MAX_EPOCH: Epoch = Epoch(i32::MAX - 1);
+pub const MAX_EPOCH: Epoch = Epoch(i32::MAX - 1);
 
 /// Above it no peer is believed, or one forged number would use up all epochs there will ever be. What is left above it is
 /// for the elections of a quorum that was brought as far as this.

@@ -68,7 +68,12 @@ enum LogState {
 fn state<F: FileSystem>(fs: &F, directory: &Directory) -> Result<LogState, RecoverError> {
     match examine(fs, &directory.partition, &directory.contents) {
         Ok(_) | Err(OpenError::QuorumStateMissing { .. }) => Ok(LogState::Whole),
-        Err(error @ (OpenError::Io { .. } | OpenError::NotAFile { .. })) => Err(error.into()),
+        Err(
+            error @ (OpenError::Io { .. }
+            | OpenError::NotAFile { .. }
+            | OpenError::EpochOutOfRange { .. }
+            | OpenError::UnknownKRaftVersion { .. }),
+        ) => Err(error.into()),
         Err(
             OpenError::Short { .. }
             | OpenError::Damaged {

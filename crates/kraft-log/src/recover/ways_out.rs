@@ -49,6 +49,7 @@ pub(crate) fn ways_out<F: FileSystem>(fs: &F, partition: &Path, cause: &OpenErro
             OpenError::Repair(_)
             | OpenError::StrangeName { .. }
             | OpenError::NotAFile { .. }
+            | OpenError::UnknownKRaftVersion { .. }
             | OpenError::SegmentTooLarge { .. }
             | OpenError::EpochCheckpoint(_)
             | OpenError::PartitionMetadata(_)
