@@ -64,6 +64,8 @@ pub(crate) struct Node<S: StateMachine> {
     /// Until when its disk is slow, and how long a round then takes.
     pub(super) slow: Option<(Instant, Duration)>,
     shown: Shown,
+    /// When it was last found to be a voter again because its log was cut. The disk may not have taken that yet.
+    pub(super) voter_again: Option<Instant>,
 }
 
 /// What was told of a node last. A fact is told when it is another one.
@@ -72,6 +74,7 @@ struct Shown {
     state: Option<Fact>,
     log_start: Option<Fact>,
     voters: VoterSet,
+    log_end: i64,
 }
 
 /// What exists while a node is up.
@@ -146,6 +149,7 @@ impl<S: StateMachine> Node<S> {
             paused: None,
             slow: None,
             shown,
+            voter_again: None,
         }
     }
 
@@ -501,16 +505,23 @@ impl<S: StateMachine> Node<S> {
         running
             .clients
             .told(self.id, applied, turn.ended.is_some(), &mut facts);
-        self.look(&mut facts);
+        self.look(&mut facts, now);
         Some(Aftermath { turn, answers, facts })
     }
 
     /// Tells what has changed.
-    fn look(&mut self, facts: &mut Vec<Fact>) {
+    fn look(&mut self, facts: &mut Vec<Fact>, now: Instant) {
         let Some(running) = &self.running else { return };
         let (replica, log) = (running.engine.replica(), running.engine.log());
         let node = self.id;
+        let end = log.end().last_offset;
+        let before = std::mem::replace(&mut self.shown.log_end, end);
         if *replica.voters() != self.shown.voters {
+            let key = &self.config.local;
+            let is_back = !self.shown.voters.is_voter(key) && replica.voters().is_voter(key);
+            if is_back && end < before {
+                self.voter_again = Some(now);
+            }
             self.shown.voters = replica.voters().clone();
             facts.push(Fact::Voters {
                 node,

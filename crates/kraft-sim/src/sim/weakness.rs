@@ -65,7 +65,9 @@ impl<S: StateMachine> Simulation<S> {
         node.is_some_and(|node| {
             let same_disk = voter.key.directory_id.is_none() || node.key() == voter.key;
             let knows = node.voters().is_empty() || node.voters().is_voter(&voter.key);
-            same_disk && *node.endpoints() == voter.endpoints && knows
+            // A crash may bring back the record that has removed it, and was cut off: then it votes for nobody who lacks it.
+            let for_good = node.voter_again.is_none_or(|at| self.now.since(at) >= RECENT);
+            same_disk && *node.endpoints() == voter.endpoints && knows && for_good
         })
     }
 }
