@@ -12,7 +12,7 @@ impl Quorum<'_> {
     /// Stops all members, the leader last, and compares what they have: the same bytes wherever two logs have the same
     /// offsets, nothing that either side's tools complain about, and no error in the log of a JVM.
     pub(crate) fn stop_and_compare(&mut self) -> Result<(), Failure> {
-        let leader = self.wait_leader(None)?.leader;
+        let leader = self.wait_for_followers()?;
         let running: Vec<_> = self.kinds().into_keys().collect();
         // What a leader appends when its followers have gone nobody else has, and nobody has anything else there.
         for id in running.iter().copied().filter(|id| *id != leader) {

@@ -41,6 +41,21 @@ impl<'a> Quorum<'a> {
         })
     }
 
+    /// Waits until every voter has all that the leader's log has now: nothing else says of a follower that is stopped
+    /// next that it has what a majority without it has acknowledged. Gives the leader.
+    pub(crate) fn wait_for_followers(&mut self) -> Result<i32, Failure> {
+        let now = self.wait_for_all()?;
+        let rows = self.kraft_replication(now.leader)?.rows;
+        let end = rows.iter().map(|row| row.log_end).max().ok_or("no voters")?;
+        eventually("every voter at the leader's end", Duration::from_secs(40), || {
+            let Some(now) = self.glance()? else {
+                return Ok(None);
+            };
+            let rows = self.kraft_replication(now.leader)?.rows;
+            Ok(rows.iter().all(|row| row.log_end >= end).then_some(now.leader))
+        })
+    }
+
     /// Waits for these voters and no others.
     pub(crate) fn wait_voters(&mut self, wanted: &[i32]) -> Result<Status, Failure> {
         let what = format!("voters {wanted:?}");
