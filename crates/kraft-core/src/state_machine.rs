@@ -236,7 +236,8 @@ pub trait StateMachine {
         values: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<(), ApplyFault>;
 
-    /// This node leads. Returns the batches that have to be appended first; none unless overridden.
+    /// This node leads. Returns the batches that have to be appended first; none unless overridden. If one of them cannot be, because
+    /// it is larger than any batch or has an empty record, the engine resigns.
     ///
     /// # Errors
     /// The state does not allow to lead; the engine resigns.
@@ -271,7 +272,8 @@ pub trait StateMachine {
     /// These records were appended at `base`, not yet committed.
     fn appended(&mut self, _base: i64, _epoch: Epoch, _values: &[Vec<u8>]) {}
 
-    /// Periodic work of a leading machine: records to append now, if any.
+    /// Periodic work of a leading machine: records to append now, if any. If they cannot be, as in [`lead`](Self::lead), the
+    /// engine resigns.
     fn poll(&mut self, _now: Time) -> Option<RecordValues> {
         None
     }

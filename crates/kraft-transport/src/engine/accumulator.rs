@@ -64,14 +64,10 @@ where
 {
     /// Puts checked records into the open batch, all of them into the same one.
     pub(super) fn join(&mut self, values: RecordValues, waiter: Waiter, now: Time) {
-        if values.iter().any(Vec::is_empty) {
-            return waiter.fail(RaftError::Empty);
-        }
-        let bytes: u64 = values.iter().map(|value| batches::record_bytes_max(value)).sum();
-        if bytes + batches::BATCH_OVERHEAD > batches::BATCH_BYTES_MAX.into() {
-            let max = batches::BATCH_BYTES_MAX;
-            return waiter.fail(RaftError::TooLarge { max });
-        }
+        let bytes = match bytes_of_possible(&values) {
+            Ok(bytes) => bytes,
+            Err(error) => return waiter.fail(error),
+        };
         let max = self
             .config
             .append_batch_bytes
@@ -116,13 +112,23 @@ where
         }
     }
 
-    /// Records of the state machine's own, as one batch, behind whatever is open.
+    /// Records of the state machine's own, as one batch, behind whatever is open. It counts on them, so without them it leads
+    /// no more.
     pub(super) fn propose_own(&mut self, values: RecordValues, now: Time) {
-        if !values.is_empty() {
-            self.drain(now);
-            self.join(values, Waiter::Nobody, now);
-            self.drain(now);
+        if values.is_empty() {
+            return;
         }
+        if let Err(fault) = bytes_of_possible(&values) {
+            if let Some(epoch) = self.proposals.leading() {
+                self.observations.metadata_errors += 1;
+                tracing::error!(epoch = epoch.0, %fault, "the state machine cannot lead: its own records cannot be appended");
+                self.lead_no_more(epoch, now);
+            }
+            return;
+        }
+        self.drain(now);
+        self.join(values, Waiter::Nobody, now);
+        self.drain(now);
     }
 
     /// Hands the open batch to the core, if there is one.
@@ -151,12 +157,33 @@ where
         if let Some(epoch) = self.proposals.take_void() {
             // The state machine counts on records that are not in the log. Leading on would build on nothing.
             self.payloads.discard(payload);
-            if self.proposals.unlead() {
-                self.machine.unlead();
-                self.step(Event::Resign { epoch }, now);
-            }
+            self.lead_no_more(epoch, now);
         }
     }
+
+    /// The state machine counts on what will not be in the log: somebody else has to lead, or this node anew.
+    fn lead_no_more(&mut self, epoch: Epoch, now: Time) {
+        if self.proposals.unlead() {
+            self.machine.unlead();
+            self.step(Event::Resign { epoch }, now);
+        }
+    }
+}
+
+/// The most bytes that records take within a batch.
+///
+/// # Errors
+/// No batch can hold them.
+fn bytes_of_possible(values: &[Vec<u8>]) -> Result<u64, RaftError> {
+    if values.iter().any(Vec::is_empty) {
+        return Err(RaftError::Empty);
+    }
+    let bytes: u64 = values.iter().map(|value| batches::record_bytes_max(value)).sum();
+    let max = batches::BATCH_BYTES_MAX;
+    if bytes + batches::BATCH_OVERHEAD > max.into() {
+        return Err(RaftError::TooLarge { max });
+    }
+    Ok(bytes)
 }
 
 fn count(values: &[Vec<u8>]) -> i64 {

@@ -1,5 +1,5 @@
-//! Mutations are compared and made in one turn, and expected images are compared by where they stand: with a state machine
-//! that keeps tokens.
+//! Mutations are compared and made in one turn, expected images are compared by where they stand, and whoever leads has its own
+//! records in the log: with a state machine that keeps tokens.
 
 use crate::{common::config, harness::time};
 use kraft_core::{
@@ -32,6 +32,10 @@ struct Tokens {
     committed: Arc<BTreeMap<u8, u8>>,
     at: Provenance,
     appended: Option<(BTreeMap<u8, u8>, Provenance)>,
+    /// What it has to append first when it leads.
+    first: Option<RecordValues>,
+    /// What it appends later by itself.
+    later: Option<RecordValues>,
 }
 
 impl StateMachine for Tokens {
@@ -57,7 +61,13 @@ impl StateMachine for Tokens {
     }
     fn lead(&mut self, _epoch: Epoch, _now: Time) -> Result<Vec<RecordValues>, ApplyFault> {
         self.appended = Some((BTreeMap::clone(&self.committed), self.provenance()));
-        Ok(Vec::new())
+        Ok(self.first.take().into_iter().collect())
+    }
+    fn poll(&mut self, _now: Time) -> Option<RecordValues> {
+        self.later.take()
+    }
+    fn next_poll(&self) -> Option<Instant> {
+        self.later.is_some().then_some(Instant(0))
     }
     fn unlead(&mut self) {
         self.appended = None;
@@ -150,31 +160,29 @@ type Answer = oneshot::Receiver<Result<SubmitChangeResult, RaftError>>;
 
 impl Leader {
     fn new() -> Self {
+        let leader = Self::with(Tokens::default());
+        let state = leader.engine.watch();
+        assert_eq!(
+            (state.borrow().leading, state.borrow().leader),
+            (true, Some(NodeId(1)))
+        );
+        leader
+    }
+
+    /// Has been elected, and leads if its state machine can.
+    fn with(tokens: Tokens) -> Self {
         let opened = kraft_log::open(MemFs::new(), Path::new("/log"), LogOptions::default());
         let opened = opened.expect("a new log");
         let mut settings = EngineConfig::new(config(1, &[(1, 9001)]));
         settings.stopwatch = || Instant(0);
         let disk = Disk(opened.writer, VecDeque::new());
         let (index, recovered) = (opened.index, opened.recovered);
-        let engine = Engine::open(
-            settings,
-            index,
-            recovered,
-            Tokens::default(),
-            disk,
-            Nobody,
-            time(0),
-        );
+        let engine = Engine::open(settings, index, recovered, tokens, disk, Nobody, time(0));
         let mut leader = Self {
             engine: engine.expect("it opens"),
         };
         leader.flush();
         leader.flush();
-        let state = leader.engine.watch();
-        assert_eq!(
-            (state.borrow().leading, state.borrow().leader),
-            (true, Some(NodeId(1)))
-        );
         leader
     }
 
@@ -274,4 +282,37 @@ fn a_change_on_an_old_image_is_told_what_is_current() {
         current.last_offset + 1
     );
     assert_eq!(leader.engine.log().end().last_offset, current.last_offset + 2);
+}
+
+/// Records of which none can be appended, with why.
+fn impossible() -> [(&'static str, RecordValues); 2] {
+    [
+        ("too large", vec![vec![1, 1], vec![0; 9 * 1024 * 1024]]),
+        ("empty", vec![vec![1, 1], Vec::new()]),
+    ]
+}
+
+/// A state machine that led on without them would build on what no log has.
+#[test]
+fn a_leader_whose_own_records_cannot_be_appended_leads_no_more() {
+    for (why, records) in impossible() {
+        let first = Tokens {
+            first: Some(records.clone()),
+            ..Tokens::default()
+        };
+        let later = Tokens {
+            later: Some(records),
+            ..Tokens::default()
+        };
+        for tokens in [first, later] {
+            let leader = Leader::with(tokens);
+            let machine = leader.engine.machine();
+            assert!(machine.first.is_none() && machine.later.is_none(), "it was asked");
+            assert!(!leader.engine.watch().borrow().leading, "{why}");
+            assert!(
+                machine.appended.is_none(),
+                "{why}: it is told that it leads no more"
+            );
+        }
+    }
 }
