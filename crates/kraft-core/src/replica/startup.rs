@@ -104,10 +104,9 @@ impl Replica {
         let voted = voted.filter(|_| !mutated!(RestartForgetsVote));
         let leader = leader.filter(|id| *id != local.id || !mutated!(RestartForgetsLeadership));
         let log_epoch = turn.end.last_epoch;
-        for stored in [epoch, log_epoch] {
-            if stored < Epoch(0) || stored > MAX_EPOCH {
-                return Err(OpenError::EpochOutOfRange(stored.0));
-            }
+        // A stored epoch below all is older than that of any log, which wins.
+        if let Some(stored) = [epoch, log_epoch].into_iter().find(|stored| *stored > MAX_EPOCH) {
+            return Err(OpenError::EpochOutOfRange(stored.0));
         }
         if turn.end.last_offset > MAX_OFFSET {
             return Err(OpenError::OffsetOutOfRange(turn.end.last_offset));

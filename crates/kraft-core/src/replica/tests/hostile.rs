@@ -5,6 +5,7 @@ use crate::{
     action::Action,
     config::Recovered,
     control::BatchInfo,
+    election_state::ElectionState,
     endpoints::{Endpoint, Endpoints},
     error_code::ErrorCode,
     event::{
@@ -393,5 +394,31 @@ fn a_log_that_ends_further_than_any_is_not_opened() {
         let refused = opened.err();
         let expected = (!opens).then_some(OpenError::OffsetOutOfRange(end));
         assert_eq!(refused, expected);
+    }
+}
+
+/// As Kafka's: the log's epoch wins over an older one in the file, and a negative one is older than all.
+#[test]
+fn a_stored_epoch_below_all_is_older_than_that_of_the_log() {
+    for log_epoch in [0, 3] {
+        let mut log = TestLog::new();
+        log.end.last_epoch = Epoch(log_epoch);
+        let recovered = Recovered {
+            election: Some(ElectionState {
+                epoch: Epoch(-5),
+                leader: Some(NodeId(1)),
+                voted: None,
+                voters: Vec::new(),
+                kraft_version: 1,
+            }),
+            ..Recovered::default()
+        };
+        let now = Time {
+            mono: Instant::from_millis(1000),
+            wall_ms: 1_000_000,
+        };
+        let replica = Replica::open(config(&[1, 2, 3]), recovered, &log, now, &mut Vec::new());
+        let replica = replica.expect("it starts");
+        assert_eq!((replica.epoch(), replica.leader()), (Epoch(log_epoch), None));
     }
 }
