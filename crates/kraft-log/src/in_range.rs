@@ -1,8 +1,8 @@
 //! Offsets, epochs and levels that no replica starts on.
 
 use crate::{
-    directory::Contents, examine::Examined, examined_segment::ExaminedSegment, names::log_file,
-    open_error::OpenError, quorum_state,
+    directory::Contents, epoch_checkpoint, examine::Examined, examined_segment::ExaminedSegment,
+    names::log_file, open_error::OpenError, quorum_state,
 };
 use kraft_core::{ControlRecord, MAX_EPOCH, MAX_OFFSET};
 use kraft_fs::FileSystem;
@@ -24,7 +24,7 @@ pub(crate) fn require_offsets_in_range(dir: &Path, contents: &Contents) -> Resul
     }
 }
 
-/// Refuses a log in an epoch that none follows, a stored one, and a kraft.version of a later release.
+/// Refuses a log in an epoch that none follows, a stored or an entered one, and a kraft.version of a later release.
 pub(crate) fn require_epochs_and_levels<F: FileSystem>(
     dir: &Path,
     contents: &Contents,
@@ -35,8 +35,11 @@ pub(crate) fn require_epochs_and_levels<F: FileSystem>(
     let snapshot = examined.snapshot.as_ref();
     let snapshot = snapshot.map(|(id, _)| (id.epoch, frozen_name(*id)));
     let last = |segment: &ExaminedSegment<F>| Some((segment.last_epoch()?, log_file(segment.base)));
-    let log = examined.segments.last().and_then(last);
-    let mut epochs = stored.into_iter().chain(snapshot).chain(log);
+    // A new segment has no epoch yet.
+    let log = examined.segments.iter().rev().find_map(last);
+    let entered = examined.epochs.latest();
+    let entered = entered.map(|epoch| (epoch, epoch_checkpoint::FILE_NAME.to_owned()));
+    let mut epochs = stored.into_iter().chain(snapshot).chain(log).chain(entered);
     if let Some((epoch, name)) = epochs.find(|(epoch, _)| *epoch > MAX_EPOCH) {
         let path = dir.join(name);
         return Err(OpenError::EpochOutOfRange { path, epoch });

@@ -114,7 +114,7 @@ pub enum OpenError {
     /// An epoch that none follows. No checksum covers it.
     #[error("{}: no quorum comes to epoch {epoch}", path.display())]
     EpochOutOfRange {
-        /// The segment, the snapshot or `quorum-state`.
+        /// The segment, the snapshot, `quorum-state` or `leader-epoch-checkpoint`.
         path: PathBuf,
         /// The epoch.
         epoch: Epoch,

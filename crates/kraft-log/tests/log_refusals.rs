@@ -177,13 +177,15 @@ fn a_name_with_an_offset_that_no_log_comes_to_is_refused() {
 fn an_epoch_that_none_follows_and_a_level_of_a_later_release_are_refused() {
     let dir = Path::new("/log");
     let last = MAX_EPOCH.0 + 1;
-    let refused = |batches: &[Bytes], stored: i32| {
+    let refused_beside = |beside: Option<(&str, String)>, batches: &[Bytes], stored: i32| {
         let fs = MemFs::new();
         fs.create_dir_all(dir).unwrap();
-        let file = fs
-            .open(&dir.join("00000000000000000000.log"), Open::CreateNew)
-            .unwrap();
-        file.write_all_at(&batches.concat(), 0).unwrap();
+        let log = ("00000000000000000000.log", batches.concat());
+        let beside = beside.map(|(name, text)| (name, text.into_bytes()));
+        for (name, bytes) in [log].into_iter().chain(beside) {
+            let file = fs.open(&dir.join(name), Open::CreateNew).unwrap();
+            file.write_all_at(&bytes, 0).unwrap();
+        }
         let election = ElectionState {
             epoch: Epoch(stored),
             leader: None,
@@ -199,6 +201,7 @@ fn an_epoch_that_none_follows_and_a_level_of_a_later_release_are_refused() {
         assert_eq!(verified, opened);
         opened.unwrap_or_default()
     };
+    let refused = |batches: &[Bytes], stored: i32| refused_beside(None, batches, stored);
     let leader = |epoch: i32| {
         let [(_, leader), ..] = all_control_records();
         control_batch(&[leader], 0, epoch, 1).unwrap()
@@ -219,6 +222,18 @@ fn an_epoch_that_none_follows_and_a_level_of_a_later_release_are_refused() {
         format!("/log/00000000000000000000.log{epoch}")
     );
     assert_eq!(refused(&[leader(1)], last), format!("/log/quorum-state{epoch}"));
+    // A new segment has no epoch yet, and one that is only entered stands in the cache.
+    let new_segment = ("00000000000000000001.log", String::new());
+    assert_eq!(
+        refused_beside(Some(new_segment), &[leader(last)], 1),
+        format!("/log/00000000000000000000.log{epoch}")
+    );
+    let entered = |epoch: i32| ("leader-epoch-checkpoint", format!("0\n2\n1 0\n{epoch} 1\n"));
+    assert_eq!(refused_beside(Some(entered(last - 1)), &[leader(1)], 1), "");
+    assert_eq!(
+        refused_beside(Some(entered(last)), &[leader(1)], 1),
+        format!("/log/leader-epoch-checkpoint{epoch}")
+    );
     let later = "/log/00000000000000000000.log: kraft.version 7 at offset 1 is not known to this release";
     assert!(refused(&[leader(1), level(7)], 1).starts_with(later));
 }
