@@ -30,8 +30,10 @@ pub struct Metadata {
 pub struct DirEntry {
     /// The name, without the directory. Bytes that are no UTF-8 are replaced, so such a name matches nothing.
     pub name: String,
-    /// What it names.
+    /// What it names; an empty file for a link that leads nowhere.
     pub metadata: Metadata,
+    /// Whether it is a link whose end is not there or cannot be reached.
+    pub leads_nowhere: bool,
 }
 
 /// An open file. All access is positioned, so a handle may be shared between threads.

@@ -115,14 +115,21 @@ impl FileSystem for RealFs {
             let name = entry.file_name().to_string_lossy().into_owned();
             // A link counts as what it points at. A name that is gone by now is no entry, but a link that leads nowhere is
             // not absent: what it led to may be on a disk that is not there.
-            let named = |error: io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
-            match self.metadata(&entry.path()).map_err(named)? {
-                Some(metadata) => entries.push(DirEntry { name, metadata }),
-                None if fs::symlink_metadata(entry.path()).is_ok_and(|found| found.is_symlink()) => {
-                    return Err(io::Error::other(format!("{name} is a link that leads nowhere")));
-                }
-                None => {}
-            }
+            let found = self.metadata(&entry.path());
+            let leads_nowhere = !matches!(found, Ok(Some(_))) && is_link(&entry.path());
+            let metadata = if leads_nowhere {
+                Some(Metadata {
+                    is_dir: false,
+                    len: 0,
+                })
+            } else {
+                found?
+            };
+            entries.extend(metadata.map(|metadata| DirEntry {
+                name,
+                metadata,
+                leads_nowhere,
+            }));
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -175,4 +182,8 @@ impl FileSystem for RealFs {
             Err(errno) => Err(io_error(errno.into())),
         }
     }
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink())
 }

@@ -3,7 +3,7 @@
 use crate::{
     epoch_checkpoint::{self, EpochCheckpointError, EpochStart},
     index::Snapshots,
-    names::{LogName, NO_VOTE_FILE, SegmentFile, classify},
+    names::{LogName, NO_VOTE_FILE, SYNCED_FILE, SegmentFile, classify},
     open_error::{OpenError, unreadable},
     partition_metadata::{self, PartitionMetadataError},
     quorum_state,
@@ -13,7 +13,7 @@ use crate::{
 use kraft_core::ElectionState;
 use kraft_fs::FileSystem;
 use kraft_snapshot::{SnapshotFileState, parse_name};
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, io, path::Path};
 use uuid::Uuid;
 
 /// The content of a log directory.
@@ -55,6 +55,10 @@ pub(crate) fn look_beside_election<F: FileSystem>(
     let mut contents = Contents::default();
     let mut indexes = Vec::new();
     for entry in fs.list(dir).map_err(unreadable(dir))? {
+        if entry.leads_nowhere {
+            require_foreign(fs, dir, &entry.name)?;
+            continue;
+        }
         // Kafka ignores directories, whatever their name, until it needs the name.
         if entry.metadata.is_dir {
             contents.directories.push(entry.name);
@@ -102,6 +106,23 @@ pub(crate) fn look_beside_election<F: FileSystem>(
         }),
         _ => Ok(contents),
     }
+}
+
+/// A link that leads nowhere is nobody's business unless it has a name that means something here: then what it led to may be
+/// a part of the log on a disk that is not there.
+fn require_foreign<F: FileSystem>(fs: &F, dir: &Path, name: &str) -> Result<(), OpenError> {
+    let foreign = matches!(parse_name(name), Ok(None))
+        && classify(name) == LogName::Other
+        && !is_temporary(name)
+        && name != SYNCED_FILE
+        && !SMALL_FILES.contains(&name);
+    if foreign {
+        return Ok(());
+    }
+    let path = dir.join(name);
+    let reason = fs.metadata(&path).err();
+    let source = reason.unwrap_or_else(|| io::Error::other("it is a link that leads nowhere"));
+    Err(OpenError::Io { path, source })
 }
 
 /// The files that are replaced as a whole.

@@ -156,6 +156,42 @@ fn an_election_state_that_cannot_be_read_is_not_called_damaged() {
     });
 }
 
+/// What an editor leaves is one, and so is what an operator forgets.
+#[test]
+fn a_link_that_leads_nowhere_matters_only_by_the_name_of_a_part_of_the_log() {
+    let opened_with = |name: &str, to: &str| {
+        let root = tempfile::tempdir().expect("a directory");
+        std::os::unix::fs::symlink(to, root.path().join(name)).expect("linked");
+        let verified = verify(&RealFs, root.path()).map(drop);
+        let opened = open(RealFs, root.path(), LogOptions::default()).map(drop);
+        assert_eq!(verified.is_ok(), opened.is_ok(), "{name}");
+        opened.map_err(|refusal| refusal.to_string())
+    };
+    for name in ["old", ".#quorum-state", "quorum-state~", "lost+found"] {
+        assert_eq!(opened_with(name, "/nonexistent/file"), Ok(()), "{name}");
+        assert_eq!(opened_with(name, name), Ok(()), "{name}, a circle");
+    }
+    for name in [
+        SEGMENT,
+        ZERO_CHECKPOINT,
+        "00000000000000000029.index",
+        "29.log",
+        "quorum-state",
+        "quorum-state.tmp",
+        "leader-epoch-checkpoint",
+        "partition.metadata",
+        "kraft-synced",
+        "kraft-spare",
+        "kraft-no-vote",
+    ] {
+        let message = opened_with(name, "/nonexistent/file").expect_err(name);
+        let reason = format!("{name}: it is a link that leads nowhere");
+        assert!(message.contains(&reason), "{message}");
+        let message = opened_with(name, name).expect_err(name);
+        assert!(message.contains("symbolic links"), "{message}");
+    }
+}
+
 #[test]
 fn a_lock_of_another_kind_does_not_matter() {
     // lock-held-flock

@@ -299,6 +299,7 @@ impl FileSystem for MemFs {
             .map(|(name, node)| DirEntry {
                 name,
                 metadata: state.metadata_of(node),
+                leads_nowhere: false,
             })
             .collect())
     }
