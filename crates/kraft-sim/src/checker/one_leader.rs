@@ -2,7 +2,7 @@
 
 use super::{Checker, Fact, Violation};
 use kraft_core::{Epoch, NodeId, RoleName};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 /// Remembers who led or was followed in each epoch.
 ///
@@ -17,8 +17,8 @@ pub struct OneLeader {
 
 impl OneLeader {
     fn becomes_leader(&mut self, node: NodeId, epoch: Epoch) -> Result<(), Violation> {
-        if !self.leaders.contains_key(&epoch) {
-            self.leaders.insert(epoch, node);
+        if let Entry::Vacant(unknown) = self.leaders.entry(epoch) {
+            unknown.insert(node);
             self.only_for_itself.insert(node, epoch);
             return Ok(());
         }
