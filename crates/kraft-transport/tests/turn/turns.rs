@@ -327,26 +327,28 @@ fn a_record_that_cannot_be_applied_ends_the_node() {
     assert!(matches!(ended, Some(Err(NodeError::Apply(_)))), "{ended:?}");
 }
 
+fn set_all_times(config: &mut EngineConfig, to: Duration) {
+    let core = &mut config.core;
+    for time in [
+        &mut core.election_timeout,
+        &mut core.fetch_timeout,
+        &mut core.election_backoff_max,
+        &mut core.request_timeout,
+        &mut core.retry_backoff,
+        &mut core.fetch_max_wait,
+        &mut core.shutdown_timeout,
+        &mut config.clean_interval,
+        &mut config.append_linger,
+    ] {
+        *time = to;
+    }
+    config.snapshot_max_interval = Some(to);
+}
+
 /// Kafka's settings end at the largest number; an embedder's do not.
 #[test]
 fn settings_that_nobody_means_seriously_do_no_harm() {
-    let forever = |config: &mut EngineConfig| {
-        let core = &mut config.core;
-        for time in [
-            &mut core.election_timeout,
-            &mut core.fetch_timeout,
-            &mut core.election_backoff_max,
-            &mut core.request_timeout,
-            &mut core.retry_backoff,
-            &mut core.fetch_max_wait,
-            &mut core.shutdown_timeout,
-            &mut config.clean_interval,
-            &mut config.append_linger,
-        ] {
-            *time = Duration::MAX;
-        }
-        config.snapshot_max_interval = Some(Duration::MAX);
-    };
+    let forever = |config: &mut EngineConfig| set_all_times(config, Duration::MAX);
     let mut node = Node::open_with(&MemFs::new(), &[(1, 9001)], forever);
     node.lead();
     let (command, mut answer) = submit("lingers");
@@ -360,23 +362,7 @@ fn settings_that_nobody_means_seriously_do_no_harm() {
     node.told_of_leader(3);
     assert_eq!(node.watched().0, Some(NodeId(2)));
 
-    let never = |config: &mut EngineConfig| {
-        let core = &mut config.core;
-        for time in [
-            &mut core.election_timeout,
-            &mut core.fetch_timeout,
-            &mut core.election_backoff_max,
-            &mut core.request_timeout,
-            &mut core.retry_backoff,
-            &mut core.fetch_max_wait,
-            &mut core.shutdown_timeout,
-            &mut config.clean_interval,
-            &mut config.append_linger,
-        ] {
-            *time = Duration::ZERO;
-        }
-        config.snapshot_max_interval = Some(Duration::ZERO);
-    };
+    let never = |config: &mut EngineConfig| set_all_times(config, Duration::ZERO);
     let mut node = Node::open_with(&MemFs::new(), &[(1, 9001)], never);
     node.lead();
     node.commit("at once");
