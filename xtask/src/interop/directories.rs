@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::path::Path;
 
 use crate::interop::jars::Tool;
 use crate::interop::quorum::{Kind, Quorum, kraft};
@@ -88,17 +89,7 @@ impl Quorum<'_> {
     /// Kafka's dump tool over every segment and checkpoint of a stopped member: it must find nothing wrong, and ours
     /// must print the same lines.
     pub(crate) fn kafka_dump(&self, id: i32) -> Result<String, Failure> {
-        let folder = self.member(id).partition();
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&folder)? {
-            let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "log" || extension == "checkpoint")
-            {
-                files.push(path.to_string_lossy().into_owned());
-            }
-        }
+        let files = files_of(&self.member(id).partition(), ["log", "checkpoint"])?;
         let finished = self.jars().tool(
             Tool::Dump,
             &["--cluster-metadata-decoder", "--files", &files.join(",")],
@@ -133,19 +124,10 @@ impl Quorum<'_> {
     /// Has Kafka's tool check the indexes of a node: their shape, then every entry against the log. Returns how many
     /// files have entries.
     pub(crate) fn kafka_checks_indexes(&self, id: i32) -> Result<usize, Failure> {
-        let folder = self.member(id).partition();
-        let mut files = Vec::new();
+        let files = files_of(&self.member(id).partition(), ["index", "timeindex"])?;
         let mut filled = 0;
-        for entry in fs::read_dir(&folder)? {
-            let entry = entry?;
-            let path = entry.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "index" || extension == "timeindex")
-            {
-                filled += usize::from(entry.metadata()?.len() > 0);
-                files.push(path.to_string_lossy().into_owned());
-            }
+        for file in &files {
+            filled += usize::from(fs::metadata(file)?.len() > 0);
         }
         let list = files.join(",");
         let what = format!("Kafka's check of the indexes of node {id}");
@@ -167,4 +149,17 @@ impl Quorum<'_> {
             None => Ok(filled),
         }
     }
+}
+
+/// The files of a directory that have one of two extensions.
+fn files_of(folder: &Path, extensions: [&str; 2]) -> Result<Vec<String>, Failure> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let extension = path.extension();
+        if extension.is_some_and(|extension| extensions.iter().any(|one| extension == *one)) {
+            files.push(path.to_string_lossy().into_owned());
+        }
+    }
+    Ok(files)
 }
