@@ -7,7 +7,7 @@ mod edits;
 
 use common::{VECTORS, files, unpack};
 use edits::apply;
-use kraft_core::LogView;
+use kraft_core::{ElectionState, Epoch, LogView};
 use kraft_fs::{Fault, FaultyFs, FileSystem, MemFs, Unsynced};
 use kraft_log::{
     LogOptions, METADATA_PARTITION_DIR, MetaProperties, Refusal, check_directories, open, quorum_state,
@@ -186,6 +186,33 @@ fn every_refusal_of_the_damage_table_names_a_way_out_that_works() {
     }
     let expected = std::fs::read_to_string(&path).expect("readable");
     assert_eq!(table, expected);
+}
+
+/// No quorum comes to such an epoch, so it is damage and nobody's vote: whatever kept it would be refused again.
+#[test]
+fn a_stored_epoch_that_none_follows_is_lost_like_a_file_that_cannot_be_read() {
+    let with_stored = |base: &str| {
+        let (fs, dir) = unpack(base);
+        let stored = quorum_state::load(&fs, &dir).expect("readable").expect("there");
+        let beyond = ElectionState {
+            epoch: Epoch(i32::MAX),
+            ..stored
+        };
+        quorum_state::store(&fs, &dir, &beyond).expect("stored");
+        fs.crash_image(Unsynced::Kept)
+    };
+    for (base, way) in [
+        ("voter-changes-n1", "--new-identity -> 0..27 epoch 6, new directory id"),
+        ("pruned-killed", "--new-identity -> 29..37 epoch 2"),
+        // Whoever is known by its node id alone cannot come back as somebody else.
+        ("static0-follower", "restore-copy"),
+    ] {
+        assert_eq!(follow(&with_stored(base), base), way);
+    }
+    for form in [RecoverForm::Refetch, RecoverForm::SoleVoter] {
+        let refused = plan(&with_stored("voter-changes-n1"), form).expect_err("it would keep the epoch");
+        assert!(matches!(refused, RecoverError::ElectionLost { .. }), "{refused}");
+    }
 }
 
 /// A way out of something, and what has to hold at every moment of it at which a node would start.

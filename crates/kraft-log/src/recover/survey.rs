@@ -17,7 +17,7 @@ use crate::{
     quorum_state::{self, QuorumStateError},
     small_file::SmallFileError,
 };
-use kraft_core::{ControlRecord, ElectionState, NodeId, ReplicaKey, SnapshotId};
+use kraft_core::{ControlRecord, ElectionState, MAX_EPOCH, NodeId, ReplicaKey, SnapshotId};
 use kraft_fs::FileSystem;
 use kraft_wire::uuid_text::METADATA_TOPIC_ID;
 use std::path::{Path, PathBuf};
@@ -60,7 +60,9 @@ impl Directory {
         }
         let contents = look_beside_election(fs, &partition, &METADATA_TOPIC_ID)?;
         let election = match quorum_state::load(fs, &partition) {
-            Ok(Some(election)) => Ok(election),
+            Ok(Some(election)) if election.epoch <= MAX_EPOCH => Ok(election),
+            // No quorum comes to such an epoch, and a node that kept it would not start.
+            Ok(Some(_)) => Err(LostElection::Malformed),
             Ok(None) => Err(LostElection::Missing),
             Err(SmallFileError::Malformed {
                 path,
