@@ -202,7 +202,10 @@ fn a_stored_epoch_that_none_follows_is_lost_like_a_file_that_cannot_be_read() {
         fs.crash_image(Unsynced::Kept)
     };
     for (base, way) in [
-        ("voter-changes-n1", "--new-identity -> 0..27 epoch 6, new directory id"),
+        (
+            "voter-changes-n1",
+            "--new-identity -> 0..27 epoch 6, new directory id",
+        ),
         ("pruned-killed", "--new-identity -> 29..37 epoch 2"),
         // Whoever is known by its node id alone cannot come back as somebody else.
         ("static0-follower", "restore-copy"),
