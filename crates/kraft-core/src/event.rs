@@ -445,7 +445,7 @@ pub enum Event {
         /// Why.
         fault: RequestFault,
     },
-    /// The caller of a parked request is gone.
+    /// The caller of a parked request, of a change or of a read is gone.
     CallerGone {
         /// Whose answer nobody waits for.
         reply: ReplyId,

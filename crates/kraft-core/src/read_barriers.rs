@@ -4,16 +4,13 @@ use crate::{
     handles::{ReplyId, RequestId},
     ids::NodeId,
 };
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    vec::Vec,
-};
+use alloc::collections::{BTreeMap, BTreeSet};
 
 /// The reads of a leader. Those that come while a round is under way are in the next one: what was sent before they came
 /// proves nothing for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ReadBarriers {
-    waiting: Vec<ReplyId>,
+    waiting: BTreeSet<ReplyId>,
     round: Option<Round>,
 }
 
@@ -22,14 +19,23 @@ pub(crate) struct ReadBarriers {
 pub(crate) struct Round {
     /// What was committed when the round began: everything that anybody had been told by then.
     pub(crate) index: i64,
-    readers: Vec<ReplyId>,
+    readers: BTreeSet<ReplyId>,
     asked: BTreeMap<RequestId, NodeId>,
     confirmed: BTreeSet<NodeId>,
 }
 
 impl ReadBarriers {
     pub(crate) fn wait(&mut self, reply: ReplyId) {
-        self.waiting.push(reply);
+        self.waiting.insert(reply);
+    }
+
+    /// A reader has gone. A round for nobody is over, so that nobody is asked for it any more.
+    pub(crate) fn forget(&mut self, reply: ReplyId) {
+        self.waiting.remove(&reply);
+        if let Some(round) = &mut self.round {
+            round.readers.remove(&reply);
+        }
+        self.round.take_if(|round| round.readers.is_empty());
     }
 
     pub(crate) fn is_idle(&self) -> bool {
@@ -69,7 +75,7 @@ impl ReadBarriers {
     }
 
     /// Ends the round: what was committed when it began, and who waits.
-    pub(crate) fn finish(&mut self) -> Option<(i64, Vec<ReplyId>)> {
+    pub(crate) fn finish(&mut self) -> Option<(i64, BTreeSet<ReplyId>)> {
         let round = self.round.take()?;
         Some((round.index, round.readers))
     }
@@ -125,9 +131,28 @@ mod tests {
             !round.is_decided(voters(), NodeId(9)),
             "a leader that is no voter does not count"
         );
-        assert_eq!(reads.finish(), Some((7, [ReplyId(1)].to_vec())));
+        assert_eq!(reads.finish(), Some((7, BTreeSet::from([ReplyId(1)]))));
         reads.begin(9);
         assert!(reads.round().is_some_and(|round| round.index == 9));
-        assert_eq!(reads.all().collect::<Vec<_>>(), [ReplyId(2)]);
+        assert!(reads.all().eq([ReplyId(2)]));
+    }
+
+    #[test]
+    fn a_round_lasts_as_long_as_somebody_waits_for_it() {
+        let mut reads = ReadBarriers::default();
+        reads.wait(ReplyId(1));
+        reads.wait(ReplyId(2));
+        reads.begin(7);
+        reads.wait(ReplyId(3));
+        reads.wait(ReplyId(4));
+        reads.forget(ReplyId(1));
+        reads.forget(ReplyId(3));
+        assert!(reads.all().eq([ReplyId(2), ReplyId(4)]));
+        reads.forget(ReplyId(2));
+        assert!(reads.round().is_none());
+        // Whoever came later is told what is committed later.
+        reads.begin(9);
+        assert_eq!(reads.finish(), Some((9, BTreeSet::from([ReplyId(4)]))));
+        assert!(reads.is_idle());
     }
 }

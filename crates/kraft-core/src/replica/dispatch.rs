@@ -254,6 +254,7 @@ impl Replica {
             Event::CallerGone { reply } => {
                 self.parked.forget(reply);
                 self.forget_change_caller(reply);
+                self.forget_reader(reply);
             }
             Event::ReadBarrier { reply } => self.read_barrier(reply, turn),
             Event::StorageFailed => self.storage_failed(turn),

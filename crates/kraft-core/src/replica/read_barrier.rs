@@ -21,6 +21,13 @@ impl Replica {
         }
     }
 
+    /// Somebody does not want to read any more.
+    pub(super) fn forget_reader(&mut self, reply: ReplyId) {
+        if let Role::Leader(leader) = &mut self.role {
+            leader.reads.forget(reply);
+        }
+    }
+
     /// Asks whoever of the voters can be asked now, and lets those read who may.
     ///
     /// A leader that has committed nothing in its epoch does not know yet what earlier ones have committed.

@@ -6,6 +6,7 @@
 mod accumulator;
 mod apply;
 mod batches;
+mod disk_reads;
 mod due;
 mod observations;
 mod observe;
@@ -30,6 +31,7 @@ use crate::{
     views::NodeState,
 };
 use apply::Applied;
+use disk_reads::DiskReads;
 use kraft_core::{
     Action, Config, Epoch, Event, FetchedRecords, Instant, LogView, Recovered, Replica, RequestFault,
     RequestId, RoleName, StateMachine, Ticket, Time,
@@ -141,6 +143,7 @@ pub struct Engine<S: StateMachine, L, N> {
     replies: Replies,
     changes: Changes,
     reads: Reads,
+    disk_reads: DiskReads,
     event_times: Arc<EventTimes>,
     observations: Observations,
     repeats: Repeats,
@@ -202,6 +205,7 @@ where
             replies: Replies::default(),
             changes: Changes::default(),
             reads: Reads::default(),
+            disk_reads: DiskReads::default(),
             event_times: Arc::default(),
             observations: Observations::new(now.mono),
             repeats: Repeats::default(),
@@ -318,6 +322,13 @@ where
     #[must_use]
     pub fn held_back(&self) -> usize {
         self.held.values().map(Vec::len).sum()
+    }
+
+    /// How many callers wait for a read of the disk, for a snapshot, or until what is committed is applied, for checkers.
+    #[must_use]
+    pub fn callers_of_the_disk(&self) -> usize {
+        let (reads, snapshots) = (self.reads.readers(), self.snapshots.waiting());
+        reads + snapshots + self.disk_reads.callers() + self.proposals.committed()
     }
 
     /// The storage, for whoever drives it.

@@ -39,6 +39,16 @@ pub(super) enum Waiter {
 }
 
 impl Waiter {
+    fn is_gone(&self) -> bool {
+        match self {
+            Self::Change(reply) => reply.is_closed(),
+            Self::Request { reply, .. } => reply.is_closed(),
+            Self::Nobody => true,
+            #[cfg(test)]
+            Self::Test(reply) => reply.is_closed(),
+        }
+    }
+
     fn succeed(self, result: SubmitChangeResult) {
         // Callers that are gone need no answer.
         match self {
@@ -252,6 +262,16 @@ impl<S: StateMachine> Proposals<S> {
             let twice = before.replace(done.result).filter(|_| mutated!(AnswersTwice));
             done.waiter.succeed(twice.unwrap_or(done.result));
         }
+    }
+
+    /// How many changes are committed and not yet applied.
+    pub(super) fn committed(&self) -> usize {
+        self.committed.len()
+    }
+
+    /// A change whose caller has gone is applied all the same.
+    pub(super) fn forget_applied_for_nobody(&mut self) {
+        self.committed.retain(|change| !change.waiter.is_gone());
     }
 
     fn take(&mut self, reply: ReplyId) -> Option<Batch> {

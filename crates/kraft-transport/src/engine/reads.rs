@@ -18,6 +18,25 @@ pub(super) struct Reads {
 }
 
 impl Reads {
+    /// Those who have gone before the voters have answered.
+    pub(super) fn gone(&self) -> impl Iterator<Item = ReplyId> + '_ {
+        let gone = self.asked.iter().filter(|(_, reader)| reader.is_closed());
+        gone.map(|(reply, _)| *reply)
+    }
+
+    pub(super) fn forget(&mut self, reply: ReplyId) {
+        self.asked.remove(&reply);
+    }
+
+    /// Of those who only wait until enough is applied, the core knows nothing any more.
+    pub(super) fn forget_confirmed(&mut self) {
+        self.confirmed.retain(|(_, reader)| !reader.is_closed());
+    }
+
+    pub(super) fn readers(&self) -> usize {
+        self.asked.len() + self.confirmed.len()
+    }
+
     /// The image has everything below `applied`.
     pub(super) fn answer_applied(&mut self, applied: i64) {
         while self
@@ -40,7 +59,7 @@ where
 {
     /// A read is taken where changes are: by a state machine that leads.
     pub(super) fn read_barrier(&mut self, reader: Reader, now: Time) {
-        if self.reads.asked.len() >= READS_MAX {
+        if self.reads.readers() >= READS_MAX {
             let _ = reader.send(Err(RaftError::TooManyReads { max: READS_MAX }));
             return;
         }
@@ -69,5 +88,5 @@ where
     }
 }
 
-/// More than this many readers are sent away: they can gather for as long as no majority answers.
+/// More than this many readers are sent away: they can gather for as long as no majority answers, or the disk does not.
 const READS_MAX: usize = 10_000;

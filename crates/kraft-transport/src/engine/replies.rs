@@ -1,6 +1,6 @@
 //! Whoever waits for an answer, and the reads that answers wait for.
 
-use super::{Engine, batches, perform::Held};
+use super::{Engine, batches, disk_reads::Purpose, perform::Held};
 use crate::{
     codec::{Echo, encode_answer},
     network::Network,
@@ -26,24 +26,10 @@ pub(super) struct Caller {
     sender: oneshot::Sender<Bytes>,
 }
 
-/// What a read is for.
-#[derive(Debug)]
-enum Purpose {
-    /// Its bytes complete an answer.
-    Answer {
-        caller: Caller,
-        answer: Answer,
-        truncations: u64,
-    },
-    /// Its bytes complete a slice for an observer.
-    Slice {
-        slice: MetadataFetchSlice,
-        reply: oneshot::Sender<MetadataFetchSlice>,
-    },
-    /// Its batches are applied.
-    Apply,
-    /// The snapshot is loaded into the state machine. One that was just installed is also told to the core.
-    Load { snapshot: SnapshotId, installed: bool },
+impl Caller {
+    pub(super) fn is_gone(&self) -> bool {
+        self.sender.is_closed()
+    }
 }
 
 /// The last answer to a Fetch and its bytes. A commit ends the waits of all observers, and they all get the same.
@@ -63,13 +49,11 @@ struct LogState {
     truncations: u64,
 }
 
-/// Callers and reads.
+/// Those who wait for an answer.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
     next_reply: u64,
-    next_read: u64,
     callers: BTreeMap<ReplyId, Caller>,
-    reads: BTreeMap<ReadId, Purpose>,
     looked_for_gone: Instant,
     /// How many callers there were when they were last looked after.
     callers_then: usize,
@@ -103,13 +87,6 @@ impl Replies {
             sender,
         };
         self.callers.insert(reply, caller);
-    }
-
-    fn read_for(&mut self, purpose: Purpose) -> ReadId {
-        self.next_read += 1;
-        let read = ReadId(self.next_read);
-        self.reads.insert(read, purpose);
-        read
     }
 }
 
@@ -156,17 +133,17 @@ where
                 } else if let Some(bytes) = self.index.recent(from, max_bytes as usize, up_to) {
                     self.send_and_keep(caller, answer, bytes);
                 } else {
-                    let read = self.replies.read_for(Purpose::Answer {
+                    let purpose = Purpose::Answer {
                         caller,
                         answer,
                         truncations,
-                    });
+                    };
                     let request = ReadRequest::Batches {
                         from,
                         max_bytes,
                         up_to,
                     };
-                    self.storage.read(read, request);
+                    self.start_read(purpose, request);
                 }
             }
             Answer::FetchSnapshot {
@@ -176,12 +153,12 @@ where
                     max_bytes: window.max_bytes.min(ANSWER_BYTES_MAX),
                     ..*window
                 };
-                let read = self.replies.read_for(Purpose::Answer {
+                let purpose = Purpose::Answer {
                     caller,
                     answer,
                     truncations,
-                });
-                self.storage.read(read, ReadRequest::Window(window));
+                };
+                self.start_read(purpose, ReadRequest::Window(window));
             }
             Answer::Fetch { .. } => self.send_and_keep(caller, answer, Bytes::new()),
             Answer::TopLevel(_)
@@ -211,16 +188,22 @@ where
         self.replies.callers_then = self.replies.callers.len();
         let callers = self.replies.callers.iter();
         let gone: Vec<ReplyId> = callers
-            .filter(|(_, caller)| caller.sender.is_closed())
+            .filter(|(_, caller)| caller.is_gone())
             .map(|(reply, _)| *reply)
             .chain(self.changes.gone())
+            .chain(self.reads.gone())
             .collect();
+        self.reads.forget_confirmed();
+        self.disk_reads.forget_gone();
+        self.snapshots.forget_gone();
+        self.proposals.forget_applied_for_nobody();
         if gone.is_empty() {
             return;
         }
         for reply in gone {
             self.replies.callers.remove(&reply);
             self.changes.forget(reply);
+            self.reads.forget(reply);
             self.step(Event::CallerGone { reply }, now);
         }
         self.forget_held_answers();
@@ -273,13 +256,12 @@ where
             let up_to = slice.high_watermark;
             let recent = self.index.recent(fetch_offset, max_bytes as usize, up_to);
             let Some(records) = recent else {
-                let read = self.replies.read_for(Purpose::Slice { slice, reply });
                 let request = ReadRequest::Batches {
                     from: fetch_offset,
                     max_bytes,
                     up_to,
                 };
-                return self.storage.read(read, request);
+                return self.start_read(Purpose::Slice { slice, reply }, request);
             };
             MetadataFetchSlice { records, ..slice }
         } else {
@@ -291,30 +273,31 @@ where
 
     /// Starts to read committed batches for the state machine.
     pub(super) fn read_to_apply(&mut self, from: i64, max_bytes: u32, up_to: i64) {
-        let read = self.replies.read_for(Purpose::Apply);
         let request = ReadRequest::Batches {
             from,
             max_bytes,
             up_to,
         };
-        self.storage.read(read, request);
+        self.start_read(Purpose::Apply, request);
     }
 
     /// Starts to read a snapshot for the state machine.
     pub(super) fn read_to_load(&mut self, snapshot: SnapshotId, installed: bool) {
-        let read = self.replies.read_for(Purpose::Load { snapshot, installed });
-        self.storage.read(read, ReadRequest::Snapshot(snapshot));
+        let purpose = Purpose::Load { snapshot, installed };
+        self.start_read(purpose, ReadRequest::Snapshot(snapshot));
     }
 
     /// What a read gave, put to its purpose.
     pub(super) fn read_done(&mut self, read: ReadId, outcome: ReadOutcome, now: Time) {
-        let Some(purpose) = self.replies.reads.remove(&read) else {
-            return;
-        };
+        let purpose = self.disk_reads.done(read);
         if let ReadOutcome::Failed { reason } = outcome {
             // What cannot be read is never taken for absent, whoever asked.
             return self.storage_failed(reason, now);
         }
+        self.start_waiting_reads();
+        let Some(purpose) = purpose else {
+            return;
+        };
         match purpose {
             Purpose::Answer {
                 caller,

@@ -38,6 +38,16 @@ impl Snapshots {
         }
     }
 
+    /// How many wait for the snapshot that is being written.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// A disk that hangs lets them come and go.
+    pub(super) fn forget_gone(&mut self) {
+        self.waiting.retain(|reply| !reply.is_closed());
+    }
+
     /// A batch of this size is applied.
     pub(super) fn applied(&mut self, bytes: usize) {
         self.due.applied(bytes);

@@ -3,7 +3,9 @@
 use crate::{harness::*, turns::raise_kraft_version};
 use kraft_core::{Event, NodeId, PeerRequest, ReplicaKey, RoleName};
 use kraft_fs::MemFs;
-use kraft_transport::{Command, PeerApi, RaftError, VoterChange};
+use kraft_transport::{
+    Command, NodeError, PeerApi, RaftError, ReadOutcome, VoterChange, storage::perform_snapshot,
+};
 use kraft_wire::{Message, message as m};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 
@@ -157,4 +159,135 @@ fn who_asks_for_a_change_of_the_voters_is_answered_although_others_have_gone_whi
     let body = upgraded.try_recv().expect("answered");
     let body = m::UpdateFeaturesResponse::from_bytes(&body, 2).expect("decoded");
     assert_eq!(body.error_code, 41, "NOT_CONTROLLER");
+}
+
+/// Leads alone a log with one word, of which nothing is in memory, and whose disk does what it is told to.
+fn alone_with_a_log() -> Node {
+    let fs = MemFs::new();
+    let mut node = Node::open(&fs, &[(1, 9001)]);
+    node.lead();
+    node.commit("on disk");
+    drop(node);
+    Node::open_remembering(&fs, &[(1, 9001)], 0, |_| ())
+}
+
+/// Has the readers' thread do its work until the state machine leads, and no more from then on.
+fn led_and_silent(mut node: Node) -> Node {
+    node.lead();
+    node.engine.storage_mut().slow_reads = true;
+    node
+}
+
+/// So long after callers have gone the engine looks after them.
+fn looked_after(node: &mut Node) {
+    node.now_ms += 100;
+    node.turn([]);
+}
+
+#[test]
+fn who_waits_for_a_snapshot_is_forgotten_when_it_goes_while_the_disk_is_silent() {
+    let mut node = led_and_silent(alone_with_a_log());
+    node.engine.storage_mut().slow = true;
+    let trigger = || {
+        let (reply, answer) = oneshot::channel();
+        (Command::TriggerSnapshot { reply }, answer)
+    };
+    let (command, mut stays) = trigger();
+    node.turn([command]);
+    for _ in 0..100 {
+        let (command, _goes) = trigger();
+        node.turn([command]);
+    }
+    looked_after(&mut node);
+    assert_eq!(node.engine.callers_of_the_disk(), 1);
+    let disk = node.engine.storage_mut();
+    let job = disk.waiting.pop().expect("one is written for all of them");
+    let snapshot = job.snapshot;
+    let outcome = perform_snapshot(&disk.reader, job);
+    node.turn([Command::SnapshotWritten { snapshot, outcome }]);
+    assert_eq!(stays.try_recv(), Ok(Ok(())));
+}
+
+#[test]
+fn reads_for_callers_that_have_gone_are_not_done_when_the_disk_comes_back() {
+    let mut node = led_and_silent(alone_with_a_log());
+    let fetch = || {
+        let (reply, slice) = oneshot::channel();
+        let command = Command::MetadataFetch {
+            fetch_offset: 0,
+            max_size: 1 << 20,
+            replica: None,
+            reply,
+        };
+        (command, slice)
+    };
+    for _ in 0..1000 {
+        let (command, _goes) = fetch();
+        node.turn([command]);
+    }
+    let (command, mut stays) = fetch();
+    node.turn([command]);
+    looked_after(&mut node);
+    assert_eq!(node.engine.callers_of_the_disk(), 1);
+    let given = node.engine.storage_mut().to_read.len();
+    assert!(given < 20, "the disk has been given {given} reads");
+    node.read();
+    assert_eq!(node.engine.storage_mut().to_read.len(), 1);
+    node.read();
+    let slice = stays.try_recv().expect("answered");
+    assert!(!slice.records.is_empty());
+
+    // What a read finds damaged is damaged, whoever has asked for it.
+    let (command, goes) = fetch();
+    node.turn([command]);
+    drop(goes);
+    looked_after(&mut node);
+    let (read, _) = node
+        .engine
+        .storage_mut()
+        .to_read
+        .pop_front()
+        .expect("it was given");
+    let outcome = ReadOutcome::Failed {
+        reason: "unreadable".to_owned(),
+    };
+    let ended = node.turn_to_end([Command::ReadDone { read, outcome }]);
+    assert!(matches!(ended, Some(Err(NodeError::Storage { .. }))), "{ended:?}");
+}
+
+#[test]
+fn who_waits_until_something_is_applied_is_forgotten_when_it_goes_while_the_disk_is_silent() {
+    let mut node = led_and_silent(alone_with_a_log());
+    // What is committed has to be read again to be applied.
+    for word in ["one", "two"] {
+        let (command, _goes) = submit(word);
+        node.turn([command]);
+    }
+    let (command, mut written) = submit("three");
+    node.turn([command]);
+    node.flush();
+    let read = || {
+        let (reply, answer) = oneshot::channel();
+        (Command::ReadBarrier { reply }, answer)
+    };
+    for _ in 0..10_000 {
+        let (command, _goes) = read();
+        node.turn([command]);
+    }
+    looked_after(&mut node);
+    let (command, mut answer) = read();
+    node.turn([command]);
+    assert_eq!(node.engine.callers_of_the_disk(), 2);
+    assert_eq!(written.try_recv(), Err(TryRecvError::Empty));
+    assert_eq!(answer.try_recv(), Err(TryRecvError::Empty));
+    while !node.engine.storage_mut().to_read.is_empty() {
+        node.read();
+    }
+    assert!(matches!(written.try_recv(), Ok(Ok(_))));
+    assert_eq!(answer.try_recv(), Ok(Ok(())));
+    let image = node.engine.watch_image().borrow().clone();
+    assert!(
+        image.ends_with(&["one".to_owned(), "two".to_owned(), "three".to_owned()]),
+        "{image:?}"
+    );
 }

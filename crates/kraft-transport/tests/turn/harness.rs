@@ -87,6 +87,16 @@ impl Node {
     }
 
     pub(super) fn open_with(fs: &MemFs, voters: &[(i32, u16)], adjust: impl Fn(&mut EngineConfig)) -> Self {
+        Self::open_remembering(fs, voters, LogOptions::default().recent_bytes, adjust)
+    }
+
+    /// Keeps no more than so many bytes of the newest batches in memory.
+    pub(super) fn open_remembering(
+        fs: &MemFs,
+        voters: &[(i32, u16)],
+        recent_bytes: usize,
+        adjust: impl Fn(&mut EngineConfig),
+    ) -> Self {
         fs.create_dir_all(Path::new("/data"))
             .expect("memory does not fail");
         fs.sync_dir(Path::new("/")).expect("memory does not fail");
@@ -98,6 +108,7 @@ impl Node {
                     bytes: Some(0),
                     age_ms: None,
                 },
+                recent_bytes,
                 ..LogOptions::default()
             },
         )

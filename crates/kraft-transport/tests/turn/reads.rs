@@ -97,7 +97,20 @@ fn readers_that_nobody_confirms_are_bounded() {
     }
     let mut last = answers.pop().expect("there are many");
     assert_eq!(last.try_recv(), Ok(Err(RaftError::TooManyReads { max: 10_000 })));
-    for mut answer in answers {
+    for answer in &mut answers {
         assert_eq!(answer.try_recv(), Err(TryRecvError::Empty));
     }
+    // Those who have gone leave their places to others, and nobody is asked for them any more.
+    drop(answers);
+    node.now_ms += 100;
+    node.turn([]);
+    assert_eq!(node.engine.callers_of_the_disk(), 0);
+    let asked = node.announcement().expect("for the first of them");
+    node.follows(asked);
+    assert!(node.announcement().is_none());
+    let (command, mut answer) = read();
+    node.turn([command]);
+    let asked = node.announcement().expect("node 2 is asked");
+    node.follows(asked);
+    assert_eq!(answer.try_recv(), Ok(Ok(())));
 }
