@@ -149,6 +149,10 @@ impl<F: FileSystem> FileSystem for Watched<F> {
         self.inner.sync_dir(dir)
     }
 
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.free_bytes(dir)
+    }
+
     fn lock_dir(&self, dir: &Path) -> Result<DirLock, LockError> {
         self.inner.lock_dir(dir)
     }

@@ -229,6 +229,10 @@ impl<F: FileSystem> FileSystem for FaultyFs<F> {
         self.inner.sync_dir(dir)
     }
 
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.free_bytes(dir)
+    }
+
     fn lock_dir(&self, dir: &Path) -> Result<DirLock, LockError> {
         self.inner.lock_dir(dir)
     }

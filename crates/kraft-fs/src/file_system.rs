@@ -182,6 +182,13 @@ pub trait FileSystem: Clone + std::fmt::Debug + Send + Sync + 'static {
     /// Those of the operating system.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
 
+    /// How many bytes can still be written to the disk of a directory, by whoever has no special rights. A quota or a limit
+    /// on files may allow less.
+    ///
+    /// # Errors
+    /// Those of the operating system.
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64>;
+
     /// Takes the lock of a directory, the file `.lock` in it.
     ///
     /// # Errors

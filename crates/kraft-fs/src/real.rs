@@ -8,7 +8,7 @@ use crate::{
 };
 #[cfg(target_os = "linux")]
 use rustix::fs::{Advice, fadvise};
-use rustix::fs::{FlockOperation, fcntl_lock};
+use rustix::fs::{FlockOperation, fcntl_lock, statvfs};
 use std::{
     fs::{self, OpenOptions, Permissions},
     io,
@@ -156,6 +156,11 @@ impl FileSystem for RealFs {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         fs::File::open(dir)?.sync_all()
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let disk = statvfs(dir)?;
+        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
     }
 
     fn lock_dir(&self, dir: &Path) -> Result<DirLock, LockError> {

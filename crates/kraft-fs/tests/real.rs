@@ -130,6 +130,14 @@ fn a_link_counts_as_what_it_leads_to_and_one_that_leads_nowhere_is_not_absent() 
 }
 
 #[test]
+fn a_disk_says_how_much_is_free() {
+    let root = tempfile::tempdir().unwrap();
+    assert!(RealFs.free_bytes(root.path()).unwrap() > 4096);
+    let missing = RealFs.free_bytes(&root.path().join("missing")).unwrap_err();
+    assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+}
+
+#[test]
 fn the_chosen_call_fails_once() {
     let root = tempfile::tempdir().unwrap();
     let fs = FaultyFs::new(RealFs);

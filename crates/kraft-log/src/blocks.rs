@@ -1,7 +1,7 @@
 //! The blocks of the last segment that exist before they are needed, as log thread and preparer share them.
 
 use crate::names::{SPARE_FILE, log_file};
-use kraft_fs::{FileSystem, Open};
+use kraft_fs::{File, FileSystem, Open};
 use std::{
     io,
     path::PathBuf,
@@ -216,10 +216,39 @@ impl<F: FileSystem> Blocks<F> {
         self.changed.notify_all();
     }
 
-    /// A task has failed, and no other one begins. A full disk ends the log only when the log itself has no room.
+    /// Whether there is room on the disk for a task and, beside it, for all that the log and its owner have to write
+    /// before somebody makes room. Where the disk does not say, the task finds out.
+    pub(crate) fn has_room(&self, task: &Task<F>) -> bool {
+        let (Task::Extend { bytes, .. } | Task::Spare { bytes }) = task;
+        let needed = self
+            .prepare_bytes
+            .saturating_mul(ROOM_LEFT)
+            .saturating_add(*bytes);
+        self.fs.free_bytes(&self.dir).map_or(true, |free| free >= needed)
+    }
+
+    /// A task is not done now. What was wanted is asked for again by the next claims.
+    pub(crate) fn put_off(&self) {
+        let mut state = self.lock();
+        state.wanted = false;
+        state.zeroing = false;
+        state.busy = false;
+        self.changed.notify_all();
+    }
+
+    /// A task has failed, and no other one begins. Where there is no room, the log ends only when it has none itself, and
+    /// the blocks that it does not use yet are left to whoever has to write.
     pub(crate) fn fail(&self, error: &io::Error) {
         let mut state = self.lock();
-        if error.kind() != io::ErrorKind::StorageFull {
+        if is_no_room(error) {
+            if let Some(file) = &state.file
+                && state.size > state.used
+                // Blocks that stay are used by the log.
+                && file.set_len(state.used).is_ok()
+            {
+                state.size = state.used;
+            }
+        } else {
             let code = error.raw_os_error().map(io::Error::from_raw_os_error);
             state.fault = Some(code.unwrap_or_else(|| error.kind().into()));
         }
@@ -260,6 +289,14 @@ impl<F: FileSystem> Blocks<F> {
     }
 }
 
+/// Whether a disk, a quota or a limit on files is exhausted: something that the log's own writes may not meet.
+fn is_no_room(error: &io::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
+}
+
+/// How many times the prepared bytes stay free on the disk.
+const ROOM_LEFT: u64 = 16;
 /// A write of this size extends the file.
 const LARGE_WRITE_BYTES: u64 = 256 << 10;
 /// How many zeros are written and synced at once, at most.

@@ -9,7 +9,9 @@ use std::{io, path::Path, sync::Arc};
 ///
 /// It is for a thread of its own, which ends with the [`LogWriter`](crate::LogWriter). Without one, or when it comes
 /// too late, the log extends its file by each append. It delays no round by more than the writing of a piece of zeros.
-/// An error ends it. If the disk is full the log goes on without it; with any other error the log's next round fails.
+/// Where less than 16 times what is to be ready is free on the disk, nothing is made ready: the room is left to what has to be
+/// written. An error ends it. If there is no room the log goes on without it; with any other error the log's next round
+/// fails.
 #[derive(Debug)]
 pub struct Preparer<F: FileSystem> {
     blocks: Arc<Blocks<F>>,
@@ -52,6 +54,10 @@ impl<F: FileSystem> Preparer<F> {
         let Some(task) = self.blocks.next_task() else {
             return Ok(false);
         };
+        if !self.blocks.has_room(&task) {
+            self.blocks.put_off();
+            return Ok(false);
+        }
         let done = match task {
             Task::Extend { file, from, bytes } => self.extend(&*file, from, bytes).map(|()| None),
             Task::Spare { bytes } => self.make_spare(bytes),

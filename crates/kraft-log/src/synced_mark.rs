@@ -25,6 +25,7 @@ pub(crate) struct SyncedMark {
 
 /// Always written at this size, in one sector, so that a short line leaves nothing of a long one.
 const LINE_BYTES: usize = 96;
+const NO_MARK: [u8; LINE_BYTES] = [b' '; LINE_BYTES];
 
 impl SyncedMark {
     /// Made without a string in between, since each sync writes one.
@@ -69,8 +70,13 @@ pub(crate) fn read<F: FileSystem>(fs: &F, dir: &Path) -> Option<SyncedMark> {
 pub(crate) struct SyncedFile<F: FileSystem>(F::File);
 
 impl<F: FileSystem> SyncedFile<F> {
+    /// A new file is written at once, so that it has its block: a mark then needs no room on the disk.
     pub(crate) fn open(fs: &F, dir: &Path) -> io::Result<Self> {
-        fs.open(&dir.join(SYNCED_FILE), Open::Create).map(Self)
+        let file = fs.open(&dir.join(SYNCED_FILE), Open::Create)?;
+        if file.is_empty()? {
+            file.write_all_at(&NO_MARK, 0)?;
+        }
+        Ok(Self(file))
     }
 
     pub(crate) fn mark(&self, mark: SyncedMark) -> io::Result<()> {
@@ -79,7 +85,7 @@ impl<F: FileSystem> SyncedFile<F> {
 
     /// Takes the mark back, durably: what it covers is about to go.
     pub(crate) fn clear(&self) -> io::Result<()> {
-        self.0.write_all_at(&[b' '; LINE_BYTES], 0)?;
+        self.0.write_all_at(&NO_MARK, 0)?;
         self.0.sync_data()
     }
 }
@@ -115,5 +121,20 @@ mod tests {
         assert_eq!(read(&fs, dir), None);
         file.clear().unwrap();
         assert_eq!(read(&fs, dir), None);
+    }
+
+    #[test]
+    fn a_disk_that_gets_full_behind_the_opening_has_room_for_marks_and_an_old_mark_stays() {
+        let (fs, dir) = (MemFs::new(), Path::new("/"));
+        let file = SyncedFile::open(&fs, dir).unwrap();
+        fs.set_capacity(0);
+        let mark = SyncedMark {
+            segment: 1,
+            position: 2,
+            epoch: Epoch(3),
+        };
+        file.mark(mark).unwrap();
+        SyncedFile::open(&fs, dir).unwrap();
+        assert_eq!(read(&fs, dir), Some(mark));
     }
 }

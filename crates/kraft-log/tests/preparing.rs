@@ -203,7 +203,12 @@ fn zeros_come_in_small_pieces_while_there_are_enough() {
 
 #[test]
 fn a_full_disk_ends_the_preparer_alone_and_another_fault_the_log() {
-    for (fault, goes_on) in [(Fault::NoSpace, true), (Fault::Io, false)] {
+    let faults = [
+        (Fault::NoSpace, true),
+        (Fault::ShortWrite, true),
+        (Fault::Io, false),
+    ];
+    for (fault, goes_on) in faults {
         for call in 0..5 {
             let fs = FaultyFs::new(MemFs::new());
             let mut log = Log::new(&fs, Path::new(DIR), options());
@@ -215,6 +220,12 @@ fn a_full_disk_ends_the_preparer_alone_and_another_fault_the_log() {
             let failed = (0..10).any(|_| log.opened.preparer.step().is_err());
             assert!(failed, "call {call}");
             assert!(!is_there(&fs, SPARE));
+            if goes_on {
+                // What was taken is left to whoever has to write.
+                let last = segments(fs.inner()).pop().expect("there is one");
+                let batches: usize = log.appended.iter().map(Bytes::len).sum();
+                assert_eq!(last.metadata.len, batches as u64, "call {call}");
+            }
             let next = log.append(5000);
             assert_eq!(next.is_ok(), goes_on, "call {call}: {next:?}");
             if goes_on {
@@ -222,6 +233,34 @@ fn a_full_disk_ends_the_preparer_alone_and_another_fault_the_log() {
             }
         }
     }
+}
+
+/// What a log of one batch takes on the disk, and how much of that disk is left by `free`.
+fn nearly_full(free: u64) -> (MemFs, Log<MemFs>) {
+    let fs = MemFs::new();
+    let mut log = Log::new(&fs, Path::new(DIR), options());
+    log.append(700).expect("appended");
+    let entries = fs.list(Path::new(DIR)).expect("listed").into_iter();
+    let used: u64 = entries
+        .map(|entry| entry.metadata.len.next_multiple_of(4096))
+        .sum();
+    fs.set_capacity(used + free);
+    (fs, log)
+}
+
+#[test]
+fn nothing_is_prepared_on_a_disk_that_is_nearly_full_until_it_has_room() {
+    let too_little = 16 * options().prepare_bytes;
+    let (fs, mut log) = nearly_full(too_little);
+    log.append(700).expect("appended");
+    log.prepare();
+    assert_eq!(log.opened.preparer.prepared().bytes, 0);
+
+    fs.set_capacity(2 * too_little);
+    log.append(700).expect("appended");
+    log.prepare();
+    assert!(log.opened.preparer.prepared().bytes > 0);
+    assert_eq!(log.batches(), log.appended);
 }
 
 proptest! {

@@ -42,6 +42,8 @@ struct State {
     next_inode: u64,
     locked: BTreeSet<PathBuf>,
     syncs: u64,
+    /// What fits on the disk; `None` if everything does.
+    capacity: Option<u64>,
 }
 
 /// A file system in memory. Clones share it.
@@ -83,6 +85,7 @@ impl MemFs {
         });
         let mut image = State {
             next_inode: state.next_inode,
+            capacity: state.capacity,
             ..State::default()
         };
         // Parents sort before their children, so a directory whose own name is lost takes all below it along.
@@ -109,6 +112,12 @@ impl MemFs {
             image.directories.insert(path.clone(), Directory::durable(names));
         }
         Self(Arc::new(Mutex::new(image)))
+    }
+
+    /// Gives the disk a size. A write that does not fit on it takes what does and is refused (`StorageFull`); a file takes whole
+    /// blocks of 4096 bytes, until it has no name. A size below what is there removes nothing.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.state().capacity = Some(bytes);
     }
 
     /// How many syncs, of files and of directories, there were so far.
@@ -157,6 +166,26 @@ impl State {
         }
     }
 
+    /// What is free on the disk.
+    fn free(&self) -> u64 {
+        let Some(capacity) = self.capacity else {
+            return u64::MAX;
+        };
+        let nodes = self
+            .directories
+            .values()
+            .flat_map(|directory| directory.names.values());
+        let used = nodes.map(|node| on_disk(self.metadata_of(*node).len));
+        capacity.saturating_sub(used.sum())
+    }
+
+    /// How many of the bytes that are to be written at `offset` of a file there is room for.
+    fn fitting(&mut self, id: u64, offset: usize, bytes: usize) -> usize {
+        let len = self.inode(id).data.len() as u64;
+        let end = on_disk(len).saturating_add(self.free());
+        bytes.min(usize::try_from(end).unwrap_or(usize::MAX).saturating_sub(offset))
+    }
+
     fn inode(&mut self, id: u64) -> &mut Inode {
         self.inodes
             .get_mut(&id)
@@ -172,6 +201,11 @@ impl State {
             Node::Directory => Metadata { is_dir: true, len: 0 },
         }
     }
+}
+
+/// What a file of this size takes.
+fn on_disk(len: u64) -> u64 {
+    len.next_multiple_of(4096)
 }
 
 /// Offsets and sizes that memory can hold; others are what a disk would say of a file too large.
@@ -208,7 +242,12 @@ impl File for MemFile {
 
     fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let offset = in_memory(offset)?;
-        self.to_write()?.inode(self.inode).write(bytes, offset);
+        let mut state = self.to_write()?;
+        let fitting = state.fitting(self.inode, offset, bytes.len());
+        state.inode(self.inode).write(&bytes[..fitting], offset);
+        if fitting < bytes.len() {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
         Ok(())
     }
 
@@ -349,6 +388,12 @@ impl FileSystem for MemFs {
         state.syncs += 1;
         state.directory(dir)?.sync();
         Ok(())
+    }
+
+    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
+        let mut state = self.state();
+        state.directory(dir)?;
+        Ok(state.free())
     }
 
     fn lock_dir(&self, dir: &Path) -> Result<DirLock, LockError> {

@@ -147,3 +147,25 @@ fn read_only_files_and_handles_refuse_writes() {
         io::ErrorKind::PermissionDenied
     );
 }
+
+#[test]
+fn a_full_disk_takes_what_fits_and_has_room_again_for_what_goes() {
+    let fs = fs();
+    assert_eq!(fs.free_bytes(dir()).unwrap(), u64::MAX);
+    fs.set_capacity(3 * 4096);
+    let full = |written: io::Result<()>| written.unwrap_err().kind() == io::ErrorKind::StorageFull;
+    let [a, b] = ["a", "b"].map(|name| fs.open(&dir().join(name), Open::CreateNew).unwrap());
+    a.write_all_at(&[1; 4097], 0).unwrap();
+    assert_eq!(fs.free_bytes(dir()).unwrap(), 4096);
+    assert!(full(b.write_all_at(&[2; 5000], 0)));
+    assert_eq!((b.len().unwrap(), fs.free_bytes(dir()).unwrap()), (4096, 0));
+    // Within blocks that it has, a file can still be written.
+    a.write_all_at(&[1; 4095], 4097).unwrap();
+    assert!(full(a.write_all_at(&[1; 1], 8192)));
+    b.set_len(0).unwrap();
+    a.write_all_at(&[1; 1], 8192).unwrap();
+    assert!(full(b.write_all_at(&[2; 1], 0)));
+    fs.remove(&dir().join("a")).unwrap();
+    b.write_all_at(&[2; 1], 0).unwrap();
+    assert_eq!(fs.free_bytes(dir()).unwrap(), 2 * 4096);
+}
