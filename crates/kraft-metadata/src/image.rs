@@ -6,19 +6,22 @@ use crate::{
     record::{MetadataRecord, RegisterControllerRecord, UserScramCredentialRecord},
 };
 use kraft_core::{Epoch, NodeId, state_machine::Provenance};
-use std::{collections::BTreeMap, sync::Arc};
+use rpds::RedBlackTreeMapSync;
 use uuid::Uuid;
+
+/// A map whose copies share everything but what is changed in one of them.
+pub(crate) type SharedMap<K, V> = RedBlackTreeMapSync<K, V>;
 
 /// Everything that the records up to an offset say, as far as this crate understands them.
 ///
-/// A clone shares its parts; changing one part of a clone copies that part.
+/// A clone costs nothing and shares everything; a change of one of them copies the way to what it changes, however much there is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetadataImage {
     pub(crate) provenance: Provenance,
     pub(crate) features: FinalizedFeatures,
-    pub(crate) controllers: Arc<BTreeMap<i32, RegisterControllerRecord>>,
-    pub(crate) broker_configs: Arc<BTreeMap<(String, String), String>>,
-    pub(crate) scram: Arc<BTreeMap<(i8, String), UserScramCredentialRecord>>,
+    pub(crate) controllers: SharedMap<i32, RegisterControllerRecord>,
+    pub(crate) broker_configs: SharedMap<(String, String), String>,
+    pub(crate) scram: SharedMap<(i8, String), UserScramCredentialRecord>,
     pub(crate) complete: bool,
 }
 
@@ -26,7 +29,7 @@ pub struct MetadataImage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FinalizedFeatures {
     pub(crate) metadata_version: Option<MetadataVersion>,
-    pub(crate) levels: Arc<BTreeMap<String, i16>>,
+    pub(crate) levels: SharedMap<String, i16>,
     pub(crate) epoch: i64,
 }
 
@@ -67,12 +70,12 @@ impl MetadataImage {
             },
             features: FinalizedFeatures {
                 metadata_version: None,
-                levels: Arc::default(),
+                levels: SharedMap::default(),
                 epoch: -1,
             },
-            controllers: Arc::default(),
-            broker_configs: Arc::default(),
-            scram: Arc::default(),
+            controllers: SharedMap::default(),
+            broker_configs: SharedMap::default(),
+            scram: SharedMap::default(),
             complete: true,
         }
     }

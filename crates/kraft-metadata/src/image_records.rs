@@ -3,17 +3,13 @@
 use crate::{
     bootstrap::feature_level,
     feature::{METADATA_VERSION, MetadataVersion},
-    image::MetadataImage,
+    image::{MetadataImage, SharedMap},
     record::{
         BROKER_RESOURCE, ConfigRecord, MetadataRecord, RegisterControllerRecord, UserScramCredentialRecord,
     },
 };
 use kraft_wire::UnknownTags;
-use std::{
-    collections::BTreeMap,
-    ops::Bound::{Excluded, Unbounded},
-    sync::Arc,
-};
+use std::ops::Bound::{Excluded, Unbounded};
 
 /// The records that make an image out of an empty one, in Kafka's order. It shares the parts of the image, so that to make it
 /// costs nothing however large the image is, and changes of the machine meanwhile do not show in it.
@@ -69,15 +65,15 @@ impl Iterator for ImageRecords {
 /// The entries of a shared map in their order.
 #[derive(Debug)]
 struct Entries<K, V> {
-    map: Arc<BTreeMap<K, V>>,
+    map: SharedMap<K, V>,
     /// The key of the one before.
     last: Option<K>,
 }
 
 impl<K: Ord + Clone, V> Entries<K, V> {
-    fn new(map: &Arc<BTreeMap<K, V>>) -> Self {
+    fn new(map: &SharedMap<K, V>) -> Self {
         Self {
-            map: Arc::clone(map),
+            map: map.clone(),
             last: None,
         }
     }

@@ -151,7 +151,7 @@ impl Replay {
             MetadataRecord::Config(record) => self.config(record),
             MetadataRecord::UserScramCredential(record) => {
                 let key = (record.mechanism, record.name.clone());
-                Arc::make_mut(&mut self.image.scram).insert(key, record.clone());
+                self.image.scram.insert_mut(key, record.clone());
                 Ok(())
             }
             MetadataRecord::RemoveUserScramCredential(record) => self.remove_scram(record),
@@ -182,11 +182,11 @@ impl Replay {
         }
         // Old logs name kraft.version here; what counts stands in control records.
         if name != KRAFT_VERSION {
-            let levels = Arc::make_mut(&mut self.image.features.levels);
+            let levels = &mut self.image.features.levels;
             if level == 0 {
-                levels.remove(name);
+                levels.remove_mut(name);
             } else {
-                levels.insert(name.to_owned(), level);
+                levels.insert_mut(name.to_owned(), level);
             }
         }
         Ok(())
@@ -203,16 +203,18 @@ impl Replay {
                 endpoint.name, record.controller_id, endpoint.security_protocol
             )));
         }
-        Arc::make_mut(&mut self.image.controllers).insert(record.controller_id, record.clone());
+        self.image
+            .controllers
+            .insert_mut(record.controller_id, record.clone());
         Ok(())
     }
 
     fn unregister_controller(&mut self, record: &UnregisterControllerRecord) -> Result<(), Contradiction> {
         let id = record.controller_id;
-        let removed = Arc::make_mut(&mut self.image.controllers).remove(&id);
-        removed
-            .map(drop)
-            .ok_or_else(|| Contradiction(format!("controller {id} is not registered")))
+        if self.image.controllers.remove_mut(&id) {
+            return Ok(());
+        }
+        Err(Contradiction(format!("controller {id} is not registered")))
     }
 
     /// Settings of brokers are kept. Those of other resources come and go with the resources, which are carried.
@@ -226,23 +228,23 @@ impl Replay {
             return Err(Contradiction(format!("{broker:?} is no broker id")));
         }
         let resource = (broker.clone(), record.name.clone());
-        let configs = Arc::make_mut(&mut self.image.broker_configs);
+        let configs = &mut self.image.broker_configs;
         match &record.value {
-            Some(value) => configs.insert(resource, value.clone()),
-            None => configs.remove(&resource),
-        };
+            Some(value) => configs.insert_mut(resource, value.clone()),
+            None => drop(configs.remove_mut(&resource)),
+        }
         Ok(())
     }
 
     fn remove_scram(&mut self, record: &RemoveUserScramCredentialRecord) -> Result<(), Contradiction> {
         let key = (record.mechanism, record.name.clone());
-        let removed = Arc::make_mut(&mut self.image.scram).remove(&key);
-        removed.map(drop).ok_or_else(|| {
-            Contradiction(format!(
-                "user {:?} has no credential of mechanism {}",
-                record.name, record.mechanism
-            ))
-        })
+        if self.image.scram.remove_mut(&key) {
+            return Ok(());
+        }
+        Err(Contradiction(format!(
+            "user {:?} has no credential of mechanism {}",
+            record.name, record.mechanism
+        )))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What it costs to take a snapshot, and what is in it.
+//! What it costs to change an image and to take a snapshot of it, and what is in that.
 
 // A failing unwrap is how a test fails, in its helpers too.
 #![allow(clippy::unwrap_used)]
@@ -89,6 +89,43 @@ fn a_snapshot_shows_nothing_of_what_is_committed_while_it_is_drawn() {
     drawn.extend(snapshot);
     assert_eq!(drawn, values);
     assert_eq!(machine.snapshot().unwrap().count(), values.len() + 2);
+}
+
+#[test]
+fn a_change_costs_what_it_changes_however_large_the_image_is() {
+    for settings in [10, 5_000] {
+        let (mut machine, _) = machine_with(settings);
+        let none = ConfigRecord {
+            resource_type: BROKER,
+            resource_name: "7".to_owned(),
+            name: "key.000007".to_owned(),
+            value: None,
+            ..ConfigRecord::default()
+        };
+        let changes = [
+            setting("key.000005", "another value"),
+            setting("key", "new"),
+            none.into(),
+        ];
+        // A reader still has the image from before.
+        let before = machine.image();
+        for (offset, change) in (100..).zip(&changes) {
+            let value = encoded(change);
+            let cost = allocation_counter::measure(|| apply(&mut machine, offset, &value));
+            assert!(cost.bytes_total < 10_000, "{settings} settings: {cost:?}");
+        }
+        let after = machine.image();
+        for (name, was, is) in [
+            ("key.000005", Some("a value"), Some("another value")),
+            ("key", None, Some("new")),
+            ("key.000007", Some("a value"), None),
+        ] {
+            assert_eq!(
+                (before.broker_config("7", name), after.broker_config("7", name)),
+                (was, is)
+            );
+        }
+    }
 }
 
 /// A foreign writer's text, each broken character of which becomes three bytes.
