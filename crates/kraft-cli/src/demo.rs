@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::Outcome;
 use crate::local::{Load, Loaded, LocalError, LocalQuorum, contents_of};
+use crate::out::Out;
+use crate::signals::Endings;
 
 /// Start a quorum of processes on this machine, kill its leader, and show that nothing committed is lost
 #[derive(clap::Args)]
@@ -54,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let interrupted = end_on_signal()?;
     let demo = Demo {
         begun: Instant::now(),
-        out: io::stdout(),
+        out: Out::report(),
         interrupted,
     };
     demo.run(arguments, &folder.path)?;
@@ -63,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 struct Demo {
     begun: Instant,
-    out: io::Stdout,
+    out: Out,
     interrupted: Arc<AtomicBool>,
 }
 
@@ -252,17 +253,12 @@ fn end_on_signal() -> io::Result<Arc<AtomicBool>> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .build()?;
-    let mut signals = {
+    let mut endings = {
         let _within = runtime.enter();
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?)
+        Endings::take_over()?
     };
     std::thread::spawn(move || {
-        runtime.block_on(async {
-            tokio::select! {
-                _ = signals.0.recv() => (),
-                _ = signals.1.recv() => (),
-            }
-        });
+        runtime.block_on(endings.next());
         set.store(true, Ordering::Relaxed);
     });
     Ok(flag)

@@ -9,6 +9,7 @@ use kraft_log::info::{DirectoryInfo, directory_info};
 use kraft_transport::properties::ServerConfig;
 
 use crate::Outcome;
+use crate::out::Out;
 
 /// Say what is in the directories of a controller, and what is wrong with them
 #[derive(clap::Args)]
@@ -37,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn print(info: &DirectoryInfo) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = Out::report();
     if !info.found.is_empty() {
         let plural = if info.found.len() == 1 {
             "directory"

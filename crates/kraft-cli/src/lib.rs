@@ -23,6 +23,7 @@ mod dump;
 mod format;
 mod info;
 pub mod local;
+mod out;
 mod perf;
 mod program;
 mod progress;
@@ -31,6 +32,7 @@ mod random;
 mod random_uuid;
 mod recover;
 mod run;
+mod signals;
 mod verify;
 
 pub use program::program;

@@ -1,12 +1,13 @@
 //! The arguments, the commands behind them, and how a command ends.
 
 use std::error::Error;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::{decode, demo, dump, format, info, perf, quorum, random_uuid, recover, run, verify};
+use crate::out::is_reader_gone;
+use crate::{decode, demo, dump, format, info, perf, quorum, random_uuid, recover, run, signals, verify};
 
 #[derive(Parser)]
 #[command(
@@ -39,7 +40,23 @@ enum Command {
 
 /// Runs the program with the arguments of this process.
 pub fn program() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let command = Arguments::parse().command;
+    let outcome = signals::outlive_file_size_limit()
+        .map_err(Into::into)
+        .and_then(|()| perform(command));
+    match outcome {
+        Ok(code) => code,
+        Err(error) if is_reader_gone(error.as_ref()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // A reader of stderr that is gone cannot be told.
+            writeln!(std::io::stderr(), "kraft: {}", one_line(error.as_ref())).ok();
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn perform(command: Command) -> Outcome {
+    match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::RandomUuid(arguments) => random_uuid::run(&arguments),
         Command::Format(arguments) => format::run(&arguments),
@@ -51,15 +68,6 @@ pub fn program() -> ExitCode {
         Command::Decode(arguments) => decode::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(error) if is_closed_pipe(error.as_ref()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // A reader of stderr that is gone cannot be told.
-            writeln!(std::io::stderr(), "kraft: {}", one_line(error.as_ref())).ok();
-            ExitCode::FAILURE
-        }
     }
 }
 
@@ -71,12 +79,6 @@ pub(crate) fn wrong_usage(what: &str) -> ! {
     Arguments::command()
         .error(clap::error::ErrorKind::MissingRequiredArgument, what)
         .exit()
-}
-
-/// `kraft dump … | head` is no failure.
-fn is_closed_pipe(error: &(dyn Error + 'static)) -> bool {
-    let error = error.downcast_ref::<std::io::Error>();
-    error.is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
 }
 
 fn one_line(error: &dyn Error) -> String {

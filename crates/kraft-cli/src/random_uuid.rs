@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use kraft_wire::uuid_text;
 
+use crate::out::Out;
 use crate::{Outcome, random};
 
 /// Print a new random id in Kafka's text form
@@ -13,6 +14,6 @@ use crate::{Outcome, random};
 pub(crate) struct Arguments {}
 
 pub(crate) fn run(_: &Arguments) -> Outcome {
-    writeln!(std::io::stdout(), "{}", uuid_text::format(&random::uuid()?))?;
+    writeln!(Out::listing(), "{}", uuid_text::format(&random::uuid()?))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 
 use kraft_fs::{FileSystem, RealFs};
 use kraft_log::recover::{RecoverForm, RecoverInputs, RecoverPlan, plan_recovery};
-use kraft_log::{METADATA_PARTITION_DIR, MetaProperties, meta_properties, verify};
+use kraft_log::{METADATA_PARTITION_DIR, MetaProperties, Refusal, Verified, meta_properties, verify};
 use serde_json::{Value, json};
 
+use crate::out::Out;
 use crate::progress::Watched;
 use crate::verify::print_verified;
 use crate::{Outcome, clock, random};
@@ -80,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         now_ms: clock::now_ms(),
     };
     let plan = plan_recovery(&fs, dir, arguments.form(), &inputs)?;
-    let mut out = io::stdout().lock();
+    let mut out = Out::report();
     if !arguments.json {
         print_plan(&mut out, &plan)?;
     }
@@ -97,19 +98,25 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     plan.carry_out(&fs)?;
     let found = verify(&fs, &dir.join(METADATA_PARTITION_DIR));
     drop(fs);
-    if arguments.json {
-        writeln!(out, "{}", plan_json(&plan, true))?;
-    } else {
-        writeln!(out, "done")?;
+    let told = print_done(&mut out, arguments.json, &plan, &found);
+    found.map_err(|refusal| format!("the plan is carried out, but there is more: {refusal}"))?;
+    told.map_err(|error| format!("the plan is carried out, but {error}"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_done(
+    out: &mut impl Write,
+    json: bool,
+    plan: &RecoverPlan,
+    found: &Result<Verified, Refusal>,
+) -> io::Result<()> {
+    if json {
+        return writeln!(out, "{}", plan_json(plan, true));
     }
+    writeln!(out, "done")?;
     match found {
-        Ok(verified) => {
-            if !arguments.json {
-                print_verified(&mut out, &verified)?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(refusal) => Err(format!("the plan is carried out, but there is more: {refusal}").into()),
+        Ok(verified) => print_verified(out, verified),
+        Err(_) => Ok(()),
     }
 }
 

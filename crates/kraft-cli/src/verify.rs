@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::Outcome;
+use crate::out::Out;
 use crate::progress::Watched;
 
 /// Check a whole metadata directory and change nothing: exit 0 exactly when a node would start on it
@@ -42,7 +43,7 @@ enum Refusal {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let found = verify_directory(&arguments.dir);
-    let mut out = io::stdout().lock();
+    let mut out = Out::report();
     if arguments.json {
         writeln!(out, "{}", as_json(&found))?;
     } else if let Ok(verified) = &found {

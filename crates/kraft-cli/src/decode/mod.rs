@@ -13,6 +13,7 @@ use bytes::Bytes;
 use thiserror::Error;
 
 use crate::Outcome;
+use crate::out::Out;
 use frame::{Decoded, Problem};
 use response_of::ResponseOf;
 
@@ -45,7 +46,7 @@ enum DecodeError {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut run = Run {
-        out: BufWriter::new(io::stdout().lock()),
+        out: BufWriter::new(Out::listing()),
         arguments,
         frames: 0,
         wrong: 0,

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use thiserror::Error;
 
 use crate::Outcome;
+use crate::out::Out;
 use files::Kind;
 pub(crate) use print::batch_json;
 
@@ -44,7 +45,7 @@ enum DumpError {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut dump = Dump {
-        out: BufWriter::new(io::stdout().lock()),
+        out: BufWriter::new(Out::listing()),
         records: arguments.records,
         json: arguments.json,
         damaged: 0,
@@ -57,6 +58,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         0 => Ok(ExitCode::SUCCESS),
         damaged => Err(DumpError::Damaged { damaged }.into()),
     }
+}
+
+/// Says something of a path on stderr.
+fn remark(path: &Path, what: &str) {
+    // A reader that is gone need not be told.
+    writeln!(io::stderr(), "kraft: {}: {what}", path.display()).ok();
 }
 
 /// A dump in progress.
@@ -76,11 +83,7 @@ impl<W: Write> Dump<W> {
         if std::fs::metadata(path).map_err(reading)?.is_dir() {
             let files = files::of_directory(path).map_err(reading)?;
             if files.is_empty() {
-                let dir = path.display();
-                writeln!(
-                    io::stderr(),
-                    "kraft: {dir}: no file of a metadata directory in it"
-                )?;
+                remark(path, "no file of a metadata directory in it");
             }
             return files.iter().try_for_each(|file| self.path(file));
         }
@@ -97,11 +100,7 @@ impl<W: Write> Dump<W> {
                 self.batches(path)?;
             }
             Some(Kind::Small(small)) => self.small(path, small)?,
-            None => writeln!(
-                io::stderr(),
-                "kraft: {}: not a file of a metadata directory, skipped",
-                path.display()
-            )?,
+            None => remark(path, "not a file of a metadata directory, skipped"),
         }
         Ok(())
     }

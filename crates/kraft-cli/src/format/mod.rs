@@ -14,6 +14,7 @@ use kraft_log::format::{FormatReport, FormatRequest};
 use kraft_metadata::feature::MetadataVersion;
 use kraft_transport::properties::ServerConfig;
 
+use crate::out::Out;
 use crate::{Outcome, clock, random};
 use plan::Plan;
 
@@ -91,7 +92,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 }
 
 fn print(report: &FormatReport, version: MetadataVersion) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = Out::report();
     for (directory, reason) in &report.ignored {
         writeln!(
             out,

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
+use crate::out::Out;
+
 /// Counts and latencies, since the node leads.
 pub(super) struct Measured {
     record_bytes: usize,
@@ -103,7 +105,7 @@ impl Measured {
     fn print(&self, what: &str, counts: &Counts, took: Duration) -> io::Result<()> {
         let per_second = |count: u64| count as f64 / took.as_secs_f64();
         let records = per_second(counts.committed);
-        let mut out = io::stdout().lock();
+        let mut out = Out::report();
         write!(
             out,
             "{what}seconds={:.1} records={} records/s={records:.0} bytes/s={:.0} refused/s={:.0}",

@@ -18,7 +18,7 @@ use crate::{Outcome, random, run};
 use load::Load;
 use node::Kind;
 
-/// Run a node that commits opaque records, and measure how fast it does, until SIGTERM or SIGINT
+/// Run a node that commits opaque records, and measure how fast it does, until SIGTERM, SIGINT or SIGHUP
 #[derive(clap::Args)]
 #[command(
     after_help = "Example, the first of the three voters that the file names:\n  \

@@ -9,7 +9,6 @@ use kraft_transport::codec::Topic;
 use kraft_transport::engine::EngineConfig;
 use kraft_transport::node::{self, Handle, NodeConfig};
 use kraft_transport::properties::{ServerConfig, local_host_name};
-use tokio::signal::unix::{SignalKind, signal};
 use tracing::info;
 use uuid::Uuid;
 
@@ -18,6 +17,7 @@ use super::load::Load;
 use super::machine::Opaque;
 use super::measured::Measured;
 use crate::run;
+use crate::signals::Endings;
 
 /// What sort of node it is.
 #[derive(Clone, Copy)]
@@ -37,8 +37,7 @@ pub(super) async fn run(
     seed: u64,
 ) -> Result<(), Box<dyn Error>> {
     // Before the node starts, so that a signal in between is not the end of the process.
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut endings = Endings::take_over()?;
     let node_config = node_config(config, directory_id, kind, seed)?;
     let handle = node::start(node_config, Opaque::new(kind.snapshots)).await?;
     for (name, address) in handle.local_addrs() {
@@ -48,8 +47,7 @@ pub(super) async fn run(
     Generator::new(&handle, load, Arc::clone(&measured)).start();
     let lines = tokio::spawn(print_lines(Arc::clone(&measured)));
     let outcome = tokio::select! {
-        _ = terminate.recv() => stop(&handle, "SIGTERM").await,
-        _ = interrupt.recv() => stop(&handle, "SIGINT").await,
+        signal = endings.next() => stop(&handle, signal).await,
         ended = handle.ended() => ended.map_err(Into::into),
     };
     lines.abort();

@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::Outcome;
 use crate::client::Admin;
+use crate::out::Out;
 
 /// Make a controller that is running and has caught up a voter
 #[derive(clap::Args)]
@@ -76,7 +77,11 @@ pub(crate) fn run(admin: &Admin, command_config: &Path, arguments: &Arguments) -
             ..AddRaftVoterRequest::default()
         })?;
     }
-    writeln!(std::io::stdout(), "{text}")?;
+    let told = writeln!(Out::report(), "{text}");
+    told.map_err(|error| {
+        let state = if arguments.dry_run { "nothing" } else { "all" };
+        format!("{state} is done, but {error}")
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use crate::client::Admin;
+use crate::out::Out;
 use crate::quorum::output::{self, Times};
 use crate::{Outcome, clock};
 
@@ -44,6 +45,6 @@ pub(crate) fn run(admin: &Admin, arguments: &Arguments) -> Outcome {
         };
         output::replication(&described, times)?
     };
-    std::io::stdout().write_all(text.as_bytes())?;
+    Out::listing().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

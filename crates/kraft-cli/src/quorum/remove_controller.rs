@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::Outcome;
 use crate::client::{Admin, AdminError};
+use crate::out::Out;
 
 /// Take a voter out of the quorum; stop its process first if it would join again by itself
 #[derive(clap::Args)]
@@ -45,7 +46,7 @@ struct Unregister {
 pub(crate) fn run(admin: &Admin, arguments: &Arguments) -> Outcome {
     let id = arguments.controller_id;
     let directory = uuid_text::format(&arguments.controller_directory_id);
-    let mut out = std::io::stdout();
+    let mut out = Out::report();
     if arguments.dry_run {
         writeln!(
             out,
@@ -57,13 +58,14 @@ pub(crate) fn run(admin: &Admin, arguments: &Arguments) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     remove(admin, arguments)?;
-    writeln!(out, "Removed KRaft controller {id} with directory id {directory}")?;
+    let mut told = writeln!(out, "Removed KRaft controller {id} with directory id {directory}");
     if arguments.unregister {
         admin
             .unregister_controller(id)
             .map_err(|source| Unregister { id, source })?;
-        writeln!(out, "Unregistered KRaft controller {id}")?;
+        told = told.and_then(|()| writeln!(out, "Unregistered KRaft controller {id}"));
     }
+    told.map_err(|error| format!("all is done, but {error}"))?;
     Ok(ExitCode::SUCCESS)
 }
 

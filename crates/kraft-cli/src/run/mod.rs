@@ -26,7 +26,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::{Outcome, clock, random};
 use node::Identity;
 
-/// Run a controller until SIGTERM or SIGINT
+/// Run a controller until SIGTERM, SIGINT or SIGHUP
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  kraft run -c server.properties --override controller.quorum.fetch.timeout.ms=1000\n  \

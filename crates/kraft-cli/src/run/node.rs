@@ -12,15 +12,16 @@ use kraft_metadata::{MetadataMachine, MetadataSettings};
 use kraft_transport::engine::EngineConfig;
 use kraft_transport::node::{self, Handle, NodeConfig};
 use kraft_transport::properties::{ServerConfig, local_host_name};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tracing::info;
+use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::bootstrap;
 use super::listeners::listeners;
 use super::monitor::{self, Monitor};
 use super::registrar::Registrar;
+use crate::out::Out;
+use crate::signals::Endings;
 
 /// What is drawn anew for each process.
 pub(super) struct Identity {
@@ -37,8 +38,7 @@ pub(super) async fn run(
     identity: Identity,
 ) -> Result<(), Box<dyn Error>> {
     // Before the node starts, so that a signal in between is not the end of the process.
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut endings = Endings::take_over()?;
     let machine = machine(config)?;
     let node_config = node_config(config, directories, lock, identity.seed)?;
     let (opened, node) = watch::channel(None);
@@ -48,16 +48,17 @@ pub(super) async fn run(
     // Opening the log may take a while. It can be cut short at any point, as by a crash.
     let handle = tokio::select! {
         started = node::start(node_config, machine) => started?,
-        _ = terminate.recv() => return Ok(()),
-        _ = interrupt.recv() => return Ok(()),
+        _ = endings.next() => return Ok(()),
     };
     opened.send_replace(Some(handle.clone()));
-    say_ready(config, &handle)?;
+    if let Err(error) = say_ready(config, &handle) {
+        // The node is ready all the same, and others may count on it.
+        warn!(%error, "the line that says that the node is ready cannot be written");
+    }
     let endpoints = advertised(config, &handle);
     let registrar = tokio::spawn(Registrar::new(&handle, &endpoints, identity.incarnation_id).run());
     let outcome = tokio::select! {
-        _ = terminate.recv() => stop(&handle, "SIGTERM").await,
-        _ = interrupt.recv() => stop(&handle, "SIGINT").await,
+        signal = endings.next() => stop(&handle, signal).await,
         ended = handle.ended() => ended.map_err(Into::into),
     };
     registrar.abort();
@@ -96,7 +97,7 @@ async fn stop(handle: &Handle<MetadataMachine>, why: &str) -> Result<(), Box<dyn
 /// Whoever started this process waits for this line, which is the first one on stdout.
 fn say_ready(config: &ServerConfig, handle: &Handle<MetadataMachine>) -> std::io::Result<()> {
     let (name, address) = handle.local_addrs().first().expect("a controller has a listener");
-    let mut out = std::io::stdout().lock();
+    let mut out = Out::report();
     writeln!(
         out,
         "ready node.id={} listener={name}://{address}",
