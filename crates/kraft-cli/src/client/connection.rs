@@ -45,9 +45,14 @@ impl Connection {
     /// Connects and asks for the versions.
     pub(crate) fn open(address: &Address, deadline: Instant) -> Result<Connection, ConnectionError> {
         let candidates = (address.host.as_str(), address.port).to_socket_addrs()?;
+        let candidates: Vec<_> = candidates.take(CANDIDATES_MAX).collect();
         let mut problem = ConnectionError::NoAddress;
-        for candidate in candidates {
-            match TcpStream::connect_timeout(&candidate, time_left(deadline)?) {
+        let mut untried = u32::try_from(candidates.len()).expect("there are few of them");
+        for candidate in &candidates {
+            // One from which nothing comes leaves some of the time to the others.
+            let share = time_left(deadline)? / untried;
+            untried -= 1;
+            match TcpStream::connect_timeout(candidate, share) {
                 Ok(stream) => return Connection::introduce(stream, deadline),
                 Err(error) => problem = error.into(),
             }
@@ -157,6 +162,9 @@ fn timed_out(error: io::Error) -> ConnectionError {
 const API_VERSIONS_ASKED: i16 = 3;
 
 const CLIENT_ID: &str = "kraft";
+
+/// Addresses of a host that are tried.
+const CANDIDATES_MAX: usize = 8;
 
 /// Far above any answer that describes a quorum.
 const FRAME_MAX: usize = 16 << 20;

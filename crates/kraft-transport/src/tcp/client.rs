@@ -1,6 +1,9 @@
 //! A connection to another node, over which requests are sent one at a time.
 
-use super::frame::{FrameError, FrameReader};
+use super::{
+    frame::{FrameError, FrameReader},
+    reach,
+};
 use crate::metrics::{ChannelMetrics, OpenConnection};
 use bytes::{Buf, Bytes};
 use kraft_core::Endpoint;
@@ -86,8 +89,7 @@ impl Client {
         channel: Option<&Arc<ChannelMetrics>>,
     ) -> Result<Self, CallError> {
         let connecting = async {
-            let address = (endpoint.host.as_str(), endpoint.port);
-            let stream = TcpStream::connect(address).await;
+            let stream = reach::connect(&endpoint.host, endpoint.port, within).await;
             let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
             let mut client = Self {
                 stream: stream.map_err(|source| lost(endpoint, source))?,

@@ -1,6 +1,7 @@
 //! The controller listener: connections in, commands to the engine, answers in order.
 
 use super::{
+    bind::listen,
     connection::{CloseReason, serve},
     frame::Budget,
     idle::{Activity, Rounds},
@@ -57,18 +58,13 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds `address`; port 0 takes a free one.
+    /// Binds `address`; port 0 takes a free one. No host, `0.0.0.0` and `::` all mean every interface, by IPv4 and IPv6.
     ///
     /// # Errors
     /// Those of the operating system.
     pub async fn bind(name: &str, address: (&str, u16), limits: ListenerLimits) -> io::Result<Self> {
-        let host = if address.0.is_empty() {
-            "0.0.0.0"
-        } else {
-            address.0
-        };
         Ok(Self {
-            socket: TcpListener::bind((host, address.1)).await?,
+            socket: listen(address.0, address.1).await?,
             name: name.into(),
             limits,
         })
@@ -121,7 +117,7 @@ impl Listener {
                 _ = stop.wait_for(|stop| *stop) => return,
             };
             let (stream, peer) = match accepted {
-                Ok(accepted) => accepted,
+                Ok((stream, peer)) => (stream, SocketAddr::new(peer.ip().to_canonical(), peer.port())),
                 Err(error) => {
                     // Out of file descriptors, most likely: others have to close first.
                     if shared.may_warn() {

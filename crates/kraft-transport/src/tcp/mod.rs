@@ -1,5 +1,6 @@
 //! Kafka's framing over TCP: the listener, and connections to peers.
 
+mod bind;
 mod client;
 #[cfg(test)]
 mod conn_theme_test;
@@ -10,6 +11,7 @@ mod listener;
 mod log_limit;
 mod peers;
 mod per_address;
+mod reach;
 mod recent;
 
 pub use client::{CallError, Client};
