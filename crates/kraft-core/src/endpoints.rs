@@ -158,7 +158,12 @@ impl Endpoints {
     /// reads another one from the log ends.
     #[must_use]
     pub fn may_be_recorded(&self) -> bool {
-        let is_fine = |text: &str| !text.trim().is_empty() && text.len() <= Self::TEXT_MAX;
+        let is_blank = |text: &str| {
+            let mut characters = text.chars();
+            // What Java trims, and what else nobody can see.
+            characters.all(|character| character <= ' ' || character.is_whitespace())
+        };
+        let is_fine = |text: &str| !is_blank(text) && text.len() <= Self::TEXT_MAX;
         self.len() <= Self::LISTENERS_MAX
             && self
                 .iter()
@@ -213,6 +218,7 @@ mod tests {
         for (name, host) in [
             ("", "localhost"),
             (" ", "localhost"),
+            ("\u{1f}", "localhost"),
             ("LISTENER", ""),
             (&long, "localhost"),
             ("LISTENER", &long),

@@ -21,6 +21,13 @@ impl SupportedVersions {
     pub fn contains(&self, level: i16) -> bool {
         (self.min..=self.max).contains(&level)
     }
+
+    /// Whether these are levels at all: none is below 0, and they do not end before they begin. A JVM that reads anything else
+    /// from the log ends.
+    #[must_use]
+    pub fn is_range(&self) -> bool {
+        (0..=self.max).contains(&self.min)
+    }
 }
 
 /// One voter.

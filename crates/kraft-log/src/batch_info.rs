@@ -15,7 +15,7 @@ pub fn batch_info(batch: &BatchView) -> Result<BatchInfo, ControlError> {
     let control = if batch.is_control() {
         // Header and footer of a snapshot, the other control records that there are, have no place in a log.
         let record = |(_, record): (i64, _)| {
-            from_wire(&record).ok_or(ControlError::UnknownType {
+            from_wire(&record)?.ok_or(ControlError::UnknownType {
                 control_type: record.control_type(),
             })
         };

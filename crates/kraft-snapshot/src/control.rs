@@ -6,16 +6,19 @@ use kraft_core::{
 use kraft_wire::{
     UnknownTags,
     control::{
-        ControlRecord as WireControlRecord, KRaftVersionRecord, LeaderChangeMessage, LeaderChangeVoter,
-        VotersRecord, VotersRecordEndpoint, VotersRecordKRaftVersionFeature, VotersRecordVoter,
+        ControlError, ControlRecord as WireControlRecord, KRaftVersionRecord, LeaderChangeMessage,
+        LeaderChangeVoter, VoterFault, VotersRecord, VotersRecordEndpoint, VotersRecordKRaftVersionFeature,
+        VotersRecordVoter,
     },
 };
 
 /// What the core is told of a control record; `None` for the header and footer of a snapshot, which say nothing of
 /// the quorum.
-#[must_use]
-pub fn from_wire(record: &WireControlRecord) -> Option<ControlRecord> {
-    match record {
+///
+/// # Errors
+/// [`ControlError::Voter`], as for [`voter_set`].
+pub fn from_wire(record: &WireControlRecord) -> Result<Option<ControlRecord>, ControlError> {
+    Ok(match record {
         WireControlRecord::LeaderChange(change) => Some(ControlRecord::LeaderChange {
             leader: NodeId(change.leader_id),
             voters: change.voters.iter().map(|voter| NodeId(voter.voter_id)).collect(),
@@ -26,9 +29,9 @@ pub fn from_wire(record: &WireControlRecord) -> Option<ControlRecord> {
                 .collect(),
         }),
         WireControlRecord::KRaftVersion(record) => Some(ControlRecord::KRaftVersion(record.kraft_version)),
-        WireControlRecord::KRaftVoters(record) => Some(ControlRecord::Voters(voter_set(record))),
+        WireControlRecord::KRaftVoters(record) => Some(ControlRecord::Voters(voter_set(record)?)),
         WireControlRecord::SnapshotHeader(_) | WireControlRecord::SnapshotFooter(_) => None,
-    }
+    })
 }
 
 /// The record that is written for a control record of the core.
@@ -55,9 +58,12 @@ pub fn to_wire(record: &ControlRecord) -> WireControlRecord {
     }
 }
 
-/// The voter set that a record stands for.
-#[must_use]
-pub fn voter_set(record: &VotersRecord) -> VoterSet {
+/// The voter set that a record stands for. As in Kafka it may be empty, and of two voters with one id, or two listeners with
+/// one name, the later one counts.
+///
+/// # Errors
+/// [`ControlError::Voter`]: a voter at which every JVM that reads it ends.
+pub fn voter_set(record: &VotersRecord) -> Result<VoterSet, ControlError> {
     record.voters.iter().map(voter_node).collect()
 }
 
@@ -78,7 +84,26 @@ fn leader_change_voter(id: &NodeId) -> LeaderChangeVoter {
     }
 }
 
-fn voter_node(voter: &VotersRecordVoter) -> VoterNode {
+fn voter_node(voter: &VotersRecordVoter) -> Result<VoterNode, ControlError> {
+    let wrong = |fault| ControlError::Voter {
+        voter_id: voter.voter_id,
+        fault,
+    };
+    // What Java trims.
+    let is_nameless =
+        |endpoint: &VotersRecordEndpoint| endpoint.name.chars().all(|character| character <= ' ');
+    if voter.endpoints.iter().any(is_nameless) {
+        return Err(wrong(VoterFault::NamelessListener));
+    }
+    let levels = &voter.kraft_version_feature;
+    let kraft_versions = SupportedVersions {
+        min: levels.min_supported_version,
+        max: levels.max_supported_version,
+    };
+    if !kraft_versions.is_range() {
+        let SupportedVersions { min, max } = kraft_versions;
+        return Err(wrong(VoterFault::NoRange { min, max }));
+    }
     let endpoints: Endpoints = voter
         .endpoints
         .iter()
@@ -90,14 +115,11 @@ fn voter_node(voter: &VotersRecordVoter) -> VoterNode {
             (endpoint.name.as_str().into(), address)
         })
         .collect();
-    VoterNode {
+    Ok(VoterNode {
         key: ReplicaKey::new(NodeId(voter.voter_id), voter.voter_directory_id),
         endpoints,
-        kraft_versions: SupportedVersions {
-            min: voter.kraft_version_feature.min_supported_version,
-            max: voter.kraft_version_feature.max_supported_version,
-        },
-    }
+        kraft_versions,
+    })
 }
 
 fn record_voter(voter: &VoterNode) -> VotersRecordVoter {
@@ -141,6 +163,6 @@ mod tests {
         let voters: VoterSet = [1, 2, 3].map(node).into_iter().collect();
         let record = voters_record(&voters);
         assert_eq!(record.version, 0);
-        assert_eq!(voter_set(&record), voters);
+        assert_eq!(voter_set(&record), Ok(voters));
     }
 }

@@ -337,7 +337,9 @@ fn parse_header(batch: &BatchView) -> Result<SnapshotHeader, SnapshotDamage> {
                 }
                 kraft_version = Some(level);
             }
-            ControlRecord::KRaftVoters(record) if voters.is_none() => voters = Some(voter_set(&record)),
+            ControlRecord::KRaftVoters(record) if voters.is_none() => {
+                voters = Some(voter_set(&record).map_err(SnapshotDamage::Control)?);
+            }
             _ => return Err(misplaced),
         }
     }

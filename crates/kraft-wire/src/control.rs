@@ -186,6 +186,31 @@ pub enum ControlError {
         /// What is wrong with the value.
         error: DecodeError,
     },
+    /// A voter that nobody can be.
+    #[error("control record of type 6: voter {voter_id} {fault}")]
+    Voter {
+        /// Its id.
+        voter_id: i32,
+        /// What is wrong with it.
+        fault: VoterFault,
+    },
+}
+
+/// What no reader of a voter set takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum VoterFault {
+    /// A listener without a name.
+    #[error("has a listener without a name")]
+    NamelessListener,
+    /// Levels of kraft.version that are none, or end before they begin.
+    #[error("supports kraft.version {min} to {max}")]
+    NoRange {
+        /// The lowest.
+        min: i16,
+        /// The highest.
+        max: i16,
+    },
 }
 
 impl ControlRecord {

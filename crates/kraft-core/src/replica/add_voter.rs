@@ -173,7 +173,8 @@ impl Replica {
         }
         let name = kafka_text::replica_key(&probe.voter);
         let level = self.kraft_version();
-        let Some(kraft_versions) = kraft_versions.filter(|supported| supported.contains(level)) else {
+        let fits = |supported: &SupportedVersions| supported.is_range() && supported.contains(level);
+        let Some(kraft_versions) = kraft_versions.filter(fits) else {
             let message = format!(
                 "Aborted add voter operation for {name} since it does not support kraft.version {level}"
             );

@@ -99,7 +99,7 @@ impl Replica {
         if node.key.id.known().is_none() || node.key.directory_id.is_none() {
             return Err(ErrorCode::InvalidRequest);
         }
-        if levels.min < 0 || levels.max < levels.min {
+        if !levels.is_range() {
             return Err(ErrorCode::InvalidRequest);
         }
         let level = self.kraft_version();

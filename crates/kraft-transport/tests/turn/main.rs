@@ -17,3 +17,4 @@ mod tokens;
 mod turns;
 mod views;
 mod voter_reports;
+mod voter_sets;

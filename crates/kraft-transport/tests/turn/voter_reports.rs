@@ -64,6 +64,17 @@ fn leader() -> Node {
 
 /// Asks to add node 2, which tells its levels.
 fn add(node: &mut Node, ack_when_committed: bool) -> oneshot::Receiver<Bytes> {
+    let answer = add_with(node, ack_when_committed, LEVELS);
+    assert_eq!(node.engine.replica().voters().len(), 2, "the record is written");
+    answer
+}
+
+/// Asks to add node 2, which tells these levels.
+fn add_with(
+    node: &mut Node,
+    ack_when_committed: bool,
+    levels: SupportedVersions,
+) -> oneshot::Receiver<Bytes> {
     let answer = ask(
         node,
         &PeerRequest::AddRaftVoter {
@@ -77,8 +88,8 @@ fn add(node: &mut Node, ack_when_committed: bool) -> oneshot::Receiver<Bytes> {
     let request = node.asked(|body| matches!(body, PeerRequest::ApiVersions));
     let feature = m::ApiVersionsResponseSupportedFeature {
         name: "kraft.version".to_owned(),
-        min_version: 0,
-        max_version: 1,
+        min_version: levels.min,
+        max_version: levels.max,
         ..Default::default()
     };
     let version = *PeerApi::ApiVersions.versions().end();
@@ -93,7 +104,6 @@ fn add(node: &mut Node, ack_when_committed: bool) -> oneshot::Receiver<Bytes> {
         body: body.to_bytes(version).expect("encoded"),
     };
     node.turn([Command::ApiVersionsResponse(response)]);
-    assert_eq!(node.engine.replica().voters().len(), 2, "the record is written");
     answer
 }
 
@@ -105,6 +115,15 @@ fn added(mut answer: oneshot::Receiver<Bytes>) -> Option<i16> {
             .expect("decoded")
             .error_code,
     )
+}
+
+/// Every JVM that reads such a voter ends.
+#[test]
+fn who_tells_levels_that_are_no_range_does_not_become_a_voter() {
+    let mut node = leader();
+    let answer = add_with(&mut node, false, SupportedVersions { min: -1, max: 1 });
+    assert_eq!(added(answer), Some(42), "INVALID_REQUEST");
+    assert_eq!(node.engine.replica().voters().len(), 1);
 }
 
 #[test]
