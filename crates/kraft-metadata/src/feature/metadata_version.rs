@@ -29,8 +29,8 @@ impl MetadataVersion {
             .then_some(Self(level))
     }
 
-    /// The level of a name (`4.1-IV1`) or of a release, where the release's newest level counts and what follows its
-    /// second number does not (`4.1`, `4.1.2`).
+    /// The level of a name (`4.1-IV1`) or of a release, where the release's newest level for production counts and what
+    /// follows its second number does not (`4.1`, `4.1.2`).
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         let mut segments = name.splitn(3, '.');
@@ -38,7 +38,9 @@ impl MetadataVersion {
             (Some(major), Some(minor), Some(_)) => &name[..major.len() + 1 + minor.len()],
             _ => name,
         };
-        let named = |known: &&Level| known.name == release || known.release() == release;
+        let named = |known: &&Level| {
+            known.name == release || (known.release() == release && Self(known.level).is_production())
+        };
         LEVELS.iter().rev().find(named).map(|known| Self(known.level))
     }
 

@@ -62,6 +62,7 @@ fn releases_have_levels() {
         ("4.1-IV0", Some(26)),
         ("3.3-IV3", Some(7)),
         ("4.5-IV0", Some(34)),
+        ("4.5", None),
         ("3.3-IV2", None),
         ("3.2", None),
         ("4", None),
