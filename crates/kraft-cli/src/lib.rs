@@ -20,6 +20,7 @@ mod clock;
 mod decode;
 mod demo;
 mod dump;
+mod features;
 mod format;
 mod info;
 pub mod local;

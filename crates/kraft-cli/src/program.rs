@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::out::is_reader_gone;
-use crate::{decode, demo, dump, format, info, perf, quorum, random_uuid, recover, run, signals, verify};
+use crate::{
+    decode, demo, dump, features, format, info, perf, quorum, random_uuid, recover, run, signals, verify,
+};
 
 #[derive(Parser)]
 #[command(
@@ -32,6 +34,7 @@ enum Command {
     Run(run::Arguments),
     Perf(perf::Arguments),
     Quorum(quorum::Arguments),
+    Features(features::Arguments),
     Dump(dump::Arguments),
     Decode(decode::Arguments),
     Verify(verify::Arguments),
@@ -64,6 +67,7 @@ fn perform(command: Command) -> Outcome {
         Command::Perf(arguments) => perf::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
         Command::Quorum(arguments) => quorum::run(arguments),
+        Command::Features(arguments) => features::run(arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Decode(arguments) => decode::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),

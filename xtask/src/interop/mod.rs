@@ -6,6 +6,7 @@
 mod describe;
 mod directories;
 mod elections;
+mod features;
 mod formatting;
 mod jars;
 mod jvm_log;
@@ -118,6 +119,7 @@ fn rounds(short: bool) -> Vec<(&'static str, Round)> {
     };
     let replacement =
         |mode| -> Round { Box::new(move |jars, folder| replacement::round(jars, folder, mode)) };
+    let features = |kind| -> Round { Box::new(move |jars, folder| features::round(jars, folder, kind)) };
     let upgrade = |kinds: [Kind; 3], leader| -> Round {
         Box::new(move |jars, folder| upgrade::round(jars, folder, &kinds, leader))
     };
@@ -126,6 +128,8 @@ fn rounds(short: bool) -> Vec<(&'static str, Round)> {
     let takeover = |mode| -> Round { Box::new(move |jars, folder| takeover::round(jars, folder, mode)) };
     let mut rounds: Vec<(&'static str, Round)> = vec![
         ("format", Box::new(formatting::round)),
+        ("features of kraft", features(Kraft)),
+        ("features of Kafka", features(Kafka)),
         ("takeover dynamic", takeover(Mode::Dynamic)),
         ("takeover static", takeover(Mode::Static)),
         (

@@ -1,19 +1,21 @@
 //! Finding the active controller, and the requests that go to it: what Kafka's admin client does for the tools.
 
+mod features;
 mod voter_change;
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kraft_wire::ErrorCode;
 use kraft_wire::message::{
-    DescribeClusterRequest, DescribeClusterResponse, DescribeQuorumRequest, DescribeQuorumRequestPartition,
-    DescribeQuorumRequestTopic, DescribeQuorumResponse, DescribeQuorumResponseNode,
-    DescribeQuorumResponsePartition,
+    DescribeClusterRequest, DescribeClusterResponse, DescribeClusterResponseBroker, DescribeQuorumRequest,
+    DescribeQuorumRequestPartition, DescribeQuorumRequestTopic, DescribeQuorumResponse,
+    DescribeQuorumResponseNode, DescribeQuorumResponsePartition,
 };
+use kraft_wire::{ErrorCode, Request};
 use thiserror::Error;
 
 use super::{Address, Connection, ConnectionError};
+pub(crate) use features::{FeatureChange, FeatureOutcome, Features};
 
 /// What listens at the bootstrap addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,20 @@ pub(crate) enum AdminError {
     Unanswered {
         address: Address,
         api: &'static str,
+        problem: String,
+    },
+    /// Nothing has been sent.
+    #[error("{address}: {problem}")]
+    Incapable {
+        address: Address,
+        problem: ConnectionError,
+    },
+    /// The last thing that went wrong stands for all of them.
+    #[error("no answer of node {node_id} within {} s; last tried {address}: {problem}", .waited.as_secs())]
+    NodeNotFound {
+        node_id: i32,
+        waited: Duration,
+        address: Address,
         problem: String,
     },
     /// The last thing that went wrong stands for all of them.
@@ -149,20 +165,54 @@ impl Admin {
             .iter()
             .find(|node| node.broker_id == cluster.controller_id);
         let (target, connection) = match (self.kind, controller) {
-            (EndpointKind::Controllers, Some(node)) => {
-                let port =
-                    u16::try_from(node.port).map_err(|_| nonsense(address, "DescribeCluster", "port"))?;
-                let target = Address {
-                    host: node.host.clone(),
-                    port,
-                };
-                let connection = Connection::open(&target, deadline)?;
-                (target, connection)
-            }
+            (EndpointKind::Controllers, Some(node)) => connect_to(node, address, deadline)?,
             // A controller lists only those that have registered. The node that was asked may lead all the same.
             (EndpointKind::Controllers, None) | (EndpointKind::Brokers, _) => (address.clone(), connection),
         };
         Ok((cluster.cluster_id, target, connection))
+    }
+
+    /// A connection to a node that is listed at an address, and the address of the node.
+    fn connect_to_node(
+        &self,
+        node_id: i32,
+        address: &Address,
+        deadline: Instant,
+    ) -> Result<(Address, Connection), Attempt> {
+        let mut connection = Connection::open(address, deadline)?;
+        let cluster = self.describe_cluster(&mut connection, address, deadline)?;
+        let mut nodes = cluster.brokers.iter();
+        match nodes.find(|node| node.broker_id == node_id) {
+            Some(node) => connect_to(node, address, deadline),
+            None => Err(Attempt::Again(format!(
+                "node {node_id} is not among those that are registered there"
+            ))),
+        }
+    }
+
+    /// Sends a request that may change something to whoever answers for the quorum, once.
+    fn send_to_leader<R: Request>(
+        &self,
+        api: &'static str,
+        address: &Address,
+        deadline: Instant,
+        request: &R,
+    ) -> Result<(Address, R::Response), Attempt> {
+        let (_, target, mut connection) = self.connect_to_leader(address, deadline)?;
+        match connection.ask(request, Instant::now() + self.patience) {
+            Ok(response) => Ok((target, response)),
+            Err(problem @ (ConnectionError::NotServed { .. } | ConnectionError::Encode(_))) => {
+                Err(Attempt::Final(AdminError::Incapable {
+                    address: target,
+                    problem,
+                }))
+            }
+            Err(problem) => Err(Attempt::Final(AdminError::Unanswered {
+                address: target,
+                api,
+                problem: problem.to_string(),
+            })),
+        }
     }
 
     fn describe_cluster(
@@ -214,6 +264,21 @@ impl Admin {
             nodes: response.nodes,
         })
     }
+}
+
+/// `listed_at` told of the node.
+fn connect_to(
+    node: &DescribeClusterResponseBroker,
+    listed_at: &Address,
+    deadline: Instant,
+) -> Result<(Address, Connection), Attempt> {
+    let port = u16::try_from(node.port).map_err(|_| nonsense(listed_at, "DescribeCluster", "port"))?;
+    let target = Address {
+        host: node.host.clone(),
+        port,
+    };
+    let connection = Connection::open(&target, deadline)?;
+    Ok((target, connection))
 }
 
 /// How one attempt ended without an answer.

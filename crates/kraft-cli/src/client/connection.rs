@@ -86,11 +86,7 @@ impl Connection {
             next_correlation_id: 0,
             versions: BTreeMap::new(),
         };
-        let request = ApiVersionsRequest {
-            client_software_name: env!("CARGO_PKG_NAME").to_owned(),
-            client_software_version: env!("CARGO_PKG_VERSION").to_owned(),
-            ..ApiVersionsRequest::default()
-        };
+        let request = api_versions_request();
         let response: ApiVersionsResponse = connection.exchange(&request, API_VERSIONS_ASKED, deadline)?;
         let code = ErrorCode::from_code(response.error_code);
         if code.is_error() {
@@ -141,6 +137,15 @@ impl Connection {
     }
 }
 
+/// The question what the other side speaks and which features it has.
+pub(super) fn api_versions_request() -> ApiVersionsRequest {
+    ApiVersionsRequest {
+        client_software_name: env!("CARGO_PKG_NAME").to_owned(),
+        client_software_version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..ApiVersionsRequest::default()
+    }
+}
+
 /// Something above zero: a zero timeout would mean none.
 fn time_left(deadline: Instant) -> Result<Duration, ConnectionError> {
     let left = deadline.saturating_duration_since(Instant::now());
@@ -158,7 +163,7 @@ fn timed_out(error: io::Error) -> ConnectionError {
     }
 }
 
-/// Known to every broker and controller of the last years; nothing newer is needed here.
+/// Known to every broker and controller of the last years; nothing newer is needed to learn the versions.
 const API_VERSIONS_ASKED: i16 = 3;
 
 const CLIENT_ID: &str = "kraft";

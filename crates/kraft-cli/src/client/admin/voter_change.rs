@@ -68,15 +68,7 @@ impl Admin {
         deadline: Instant,
         request: &C,
     ) -> Result<(), Attempt> {
-        let (_, target, mut connection) = self.connect_to_leader(address, deadline)?;
-        let response = connection.ask(request, Instant::now() + self.patience);
-        let response = response.map_err(|problem| {
-            Attempt::Final(AdminError::Unanswered {
-                address: target.clone(),
-                api: C::API,
-                problem: problem.to_string(),
-            })
-        })?;
+        let (target, response) = self.send_to_leader(C::API, address, deadline, request)?;
         let (code, message) = C::outcome(response);
         match ErrorCode::from_code(code) {
             code if !code.is_error() => Ok(()),
