@@ -6,7 +6,7 @@
 mod common;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ use common::Process;
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 const CLUSTER_ID: &str = "6PMpHYL9QkeyXRj9Nrp4KA";
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn formatted(folder: &Path, voters: &[&str]) -> PathBuf {
     let config = folder.join("server.properties");
@@ -61,11 +61,16 @@ fn start(config: &Path) -> (Process, SocketAddr) {
 
 /// Status line and body.
 fn exchange(address: SocketAddr, request: &[u8]) -> (String, String) {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(request).unwrap();
     let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    // A node that is held up for seconds gives up what it has begun.
+    let end = Instant::now() + PATIENCE;
+    while answer.is_empty() {
+        assert!(Instant::now() < end, "{address} says nothing");
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(request).unwrap();
+        stream.read_to_string(&mut answer).unwrap();
+    }
     let (head, body) = answer.split_once("\r\n\r\n").unwrap();
     let status = head.lines().next().unwrap();
     assert!(
@@ -82,17 +87,26 @@ fn get(address: SocketAddr, path: &str) -> (String, String) {
     )
 }
 
-fn wait_until_ready(address: SocketAddr) -> String {
+/// Asks until the answer is this one; until then the node says that it cannot be served now.
+fn wait_until(address: SocketAddr, path: &str, is_right: impl Fn(&str, &str) -> bool) -> String {
     let end = Instant::now() + PATIENCE;
     loop {
-        let (status, body) = get(address, "/ready");
-        if status == "HTTP/1.1 200 OK" {
+        let (status, body) = get(address, path);
+        if is_right(&status, &body) {
             return body;
         }
-        assert_eq!(status, "HTTP/1.1 503 Service Unavailable");
-        assert!(body.starts_with("not ready: "), "{body}");
-        assert!(Instant::now() < end, "{body}");
+        assert_eq!(status, "HTTP/1.1 503 Service Unavailable", "{path}: {body}");
+        assert!(Instant::now() < end, "{path}: {body}");
         std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether the other side has closed the connection. It is waited for.
+fn is_closed(stream: &mut TcpStream) -> bool {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    match stream.read(&mut [0]) {
+        Ok(length) => length == 0,
+        Err(error) => error.kind() == ErrorKind::ConnectionReset,
     }
 }
 
@@ -100,16 +114,13 @@ fn wait_until_ready(address: SocketAddr) -> String {
 fn a_leader_tells_what_it_measures_and_how_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let (_process, address) = start(&formatted(folder.path(), &["--standalone"]));
+    let is_ok = |status: &str, _: &str| status == "HTTP/1.1 200 OK";
     assert_eq!(
-        wait_until_ready(address),
+        wait_until(address, "/ready", is_ok),
         "ready: leader of epoch 1: elected by a majority\n"
     );
-    assert_eq!(
-        get(address, "/live"),
-        ("HTTP/1.1 200 OK".to_owned(), "live\n".to_owned())
-    );
-    let (status, text) = get(address, "/metrics");
-    assert_eq!(status, "HTTP/1.1 200 OK");
+    assert_eq!(wait_until(address, "/live", is_ok), "live\n");
+    let text = wait_until(address, "/metrics", is_ok);
     for line in [
         "kafka_server_raftmetrics_current_state{current_state=\"leader\"} 1",
         "kafka_server_raftmetrics_current_leader 1",
@@ -141,12 +152,7 @@ fn a_leader_tells_what_it_measures_and_how_it_is() {
 
     // Whoever asks nothing takes a place for a while, and no more than there are.
     let mut idle: Vec<_> = (0..40).map(|_| TcpStream::connect(address).unwrap()).collect();
-    let last = idle.last_mut().unwrap();
-    last.set_read_timeout(Some(PATIENCE)).unwrap();
-    assert!(
-        matches!(last.read(&mut [0]), Ok(0) | Err(_)),
-        "it is closed at once"
-    );
+    assert!(is_closed(idle.last_mut().unwrap()), "there is no place for it");
     drop(idle);
     wait_until_free(address);
 }
@@ -172,15 +178,13 @@ fn a_voter_without_a_majority_says_that_it_has_no_leader() {
     let voters = "1@127.0.0.1:1:JEXY6aqzQY-32P5TStzaFg,2@127.0.0.1:2:MvDxzVmcRsaTz33bUuRU6A";
     let config = formatted(folder.path(), &["--initial-controllers", voters]);
     let (_process, address) = start(&config);
-    let (status, body) = get(address, "/ready");
-    assert_eq!(status, "HTTP/1.1 503 Service Unavailable");
-    assert!(body.starts_with("not ready: no leader: "), "{body}");
-    assert_eq!(
-        get(address, "/live").0,
-        "HTTP/1.1 200 OK",
-        "to start it again would not help"
-    );
-    let (_, text) = get(address, "/metrics");
+    wait_until(address, "/ready", |status, body| {
+        status == "HTTP/1.1 503 Service Unavailable" && body.starts_with("not ready: no leader: ")
+    });
+    let is_ok = |status: &str, _: &str| status == "HTTP/1.1 200 OK";
+    // To start it again would not help.
+    wait_until(address, "/live", is_ok);
+    let text = wait_until(address, "/metrics", is_ok);
     assert!(
         text.contains("\nkafka_server_raftmetrics_current_leader -1\n"),
         "{text}"

@@ -6,17 +6,19 @@
 mod common;
 
 use std::fs::{self, File};
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use kraft_cli::local::HeldPort;
 use rustix::process::{Pid, Signal, kill_process};
 
 use common::Process;
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
+/// Who leads once does so until the end, however slow the machine is.
+const PATIENT: &str = "controller.quorum.fetch.timeout.ms=600000\n";
 
 #[test]
 fn three_nodes_commit_their_load_and_say_how_fast() {
@@ -24,12 +26,12 @@ fn three_nodes_commit_their_load_and_say_how_fast() {
     let mut nodes = start_three(
         folder.path(),
         &["--throughput", "200", "--record-size", "100"],
-        "",
+        PATIENT,
     );
 
     let deadline = Instant::now() + LIMIT;
     let (leader, line) = loop {
-        if let Some(found) = nodes.iter().find_map(|node| Some((node.id, node.lines().pop()?))) {
+        if let Some(found) = nodes.iter().find_map(|node| Some((node.id, node.busy_line()?))) {
             break found;
         }
         for node in &mut nodes {
@@ -45,7 +47,6 @@ fn three_nodes_commit_their_load_and_say_how_fast() {
             .parse()
             .unwrap()
     };
-    assert!(figure("records=") > 0.0, "{line}");
     assert!(
         (figure("bytes/s=") - 100.0 * figure("records/s=")).abs() < 100.0,
         "{line}"
@@ -53,12 +54,8 @@ fn three_nodes_commit_their_load_and_say_how_fast() {
     let parts: Vec<f64> = ["p50=", "p75=", "p99=", "p999="].map(figure).to_vec();
     assert!(parts.is_sorted() && parts[0] > 0.0, "{line}");
 
+    stop(&mut nodes, leader);
     for node in &nodes {
-        node.terminate();
-    }
-    for node in &mut nodes {
-        let status = node.wait_for_end();
-        assert!(status.success(), "{status}: {}", node.log());
         for line in node.lines() {
             assert!(line.contains("p99="), "{line}");
         }
@@ -119,7 +116,7 @@ fn an_observer_gets_what_the_voters_commit() {
     let mut nodes = start_three(
         folder.path(),
         &["--throughput", "200", "--record-size", "100"],
-        "",
+        PATIENT,
     );
     let bootstrap: Vec<_> = nodes.iter().map(|node| node.address.clone()).collect();
     let quorum = format!("controller.quorum.bootstrap.servers={}\n", bootstrap.join(","));
@@ -136,12 +133,8 @@ fn an_observer_gets_what_the_voters_commit() {
     observer.terminate();
     let status = observer.wait_for_end();
     assert!(status.success(), "{status}: {}", observer.log());
-    for node in &nodes {
-        node.terminate();
-    }
-    for node in &mut nodes {
-        node.wait_for_end();
-    }
+    let leader = nodes.iter().find(|node| node.leads()).unwrap().id;
+    stop(&mut nodes, leader);
     let longest = nodes.iter().map(Node::log_bytes).max_by_key(Vec::len).unwrap();
     assert!(longest.starts_with(&observer.log_bytes()));
 }
@@ -182,27 +175,40 @@ struct Node {
     address: String,
     folder: PathBuf,
     process: Process,
+    /// `None` where it has any port.
+    _port: Option<HeldPort>,
 }
 
 fn start_three(folder: &Path, arguments: &[&str], keys: &str) -> Vec<Node> {
-    // All listeners are held until every node has a port, so that no two get the same.
-    let held: Vec<_> = (0..3)
-        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-        .collect();
-    let ports: Vec<_> = held
-        .iter()
-        .map(|listener| listener.local_addr().unwrap().port())
-        .collect();
+    let ports = [(); 3].map(|()| HeldPort::find().unwrap());
     let voters: Vec<_> = (1..)
         .zip(&ports)
-        .map(|(id, port)| format!("{id}@127.0.0.1:{port}"))
+        .map(|(id, port)| format!("{id}@127.0.0.1:{}", port.number()))
         .collect();
-    drop(held);
     let quorum = format!("controller.quorum.voters={}\n{keys}", voters.join(","));
     (1..)
-        .zip(&ports)
-        .map(|(id, port)| start(folder, id, &format!("127.0.0.1:{port}"), arguments, &quorum))
+        .zip(ports)
+        .map(|(id, port)| {
+            let address = format!("127.0.0.1:{}", port.number());
+            let mut node = start(folder, id, &address, arguments, &quorum);
+            node._port = Some(port);
+            node
+        })
         .collect()
+}
+
+/// Stops three nodes, the leader last: nobody else leads then, and no two have different things at the same offset.
+fn stop(nodes: &mut [Node], leader: i32) {
+    let (last, first): (Vec<_>, Vec<_>) = nodes.iter_mut().partition(|node| node.id == leader);
+    for mut group in [first, last] {
+        for node in &group {
+            node.terminate();
+        }
+        for node in &mut group {
+            let status = node.wait_for_end();
+            assert!(status.success(), "{status}: {}", node.log());
+        }
+    }
 }
 
 fn start(folder: &Path, id: i32, address: &str, arguments: &[&str], keys: &str) -> Node {
@@ -228,6 +234,7 @@ fn start(folder: &Path, id: i32, address: &str, arguments: &[&str], keys: &str) 
         address: address.to_owned(),
         folder,
         process,
+        _port: None,
     }
 }
 
@@ -239,6 +246,18 @@ impl Node {
             .filter_map(|line| line.strip_suffix('\n'))
             .map(str::to_owned)
             .collect()
+    }
+
+    /// The newest line of a window in which something was committed. In the one in which it begins to lead there may be
+    /// no time for it.
+    fn busy_line(&self) -> Option<String> {
+        let mut lines = self.lines().into_iter().rev();
+        lines.find(|line| !line.contains(" records=0 "))
+    }
+
+    /// Whether it has been elected.
+    fn leads(&self) -> bool {
+        self.log().contains("leads and makes the load")
     }
 
     /// The first segment; nothing before it exists.

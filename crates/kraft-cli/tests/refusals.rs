@@ -74,7 +74,7 @@ impl Node {
     /// Runs until it ends by itself, which has to be soon.
     fn run(&self) -> Output {
         let mut child = self.spawn();
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(120);
         while child.try_wait().unwrap().is_none() {
             if Instant::now() >= deadline {
                 child.kill().unwrap();

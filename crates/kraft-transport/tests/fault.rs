@@ -1,10 +1,13 @@
 //! Faults end a node, once and audibly; ends that were asked for are none.
 
 mod common;
+#[path = "common/port.rs"]
+mod port;
 
 use common::{LATE_PANIC, PANIC, POISON, Words, config};
 use kraft_fs::{Fault, FaultyFs, MemFs};
 use kraft_transport::{FaultHandler, Handle, ListenerConfig, NodeConfig, NodeError, RaftError, node};
+use port::HeldPort;
 use std::{
     net::TcpStream,
     sync::{Arc, Mutex},
@@ -12,19 +15,19 @@ use std::{
 };
 use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What the fault handler was told.
 type Told = Arc<Mutex<Vec<NodeError>>>;
 
-async fn start(fs: &FaultyFs<MemFs>) -> (Handle<Words>, Told) {
+async fn start(fs: &FaultyFs<MemFs>, port: u16) -> (Handle<Words>, Told) {
     let told = Told::default();
     let tell = Arc::clone(&told);
-    let mut config = NodeConfig::new(config(1, &[(1, 0)]), fs.clone(), "/data/__cluster_metadata-0");
+    let mut config = NodeConfig::new(config(1, &[(1, port)]), fs.clone(), "/data/__cluster_metadata-0");
     config.listeners.push(ListenerConfig {
         name: "CONTROLLER".to_owned(),
         host: "127.0.0.1".to_owned(),
-        port: 0,
+        port,
         limits: Default::default(),
     });
     // The log thread alone calls the disk: the fault is meant for it.
@@ -48,7 +51,9 @@ fn fault(breaks: impl AsyncFn(&Handle<Words>, &FaultyFs<MemFs>)) -> NodeError {
     let runtime = node::runtime().expect("a runtime");
     runtime.block_on(async {
         let fs = FaultyFs::new(MemFs::new());
-        let (handle, told) = start(&fs).await;
+        // Nobody else listens there when the node has ended.
+        let port = HeldPort::find();
+        let (handle, told) = start(&fs, port.number()).await;
         let address = handle.local_addr().expect("it listens");
         breaks(&handle, &fs).await;
         let ended = timeout(PATIENCE, handle.ended()).await.expect("it ends");
@@ -108,7 +113,7 @@ fn an_end_that_was_asked_for_is_no_fault() {
     let runtime = node::runtime().expect("a runtime");
     runtime.block_on(async {
         for halt in [false, true] {
-            let (handle, told) = start(&FaultyFs::new(MemFs::new())).await;
+            let (handle, told) = start(&FaultyFs::new(MemFs::new()), 0).await;
             let ended = if halt {
                 handle.halt().await
             } else {

@@ -7,12 +7,31 @@ use kraft_fs::{Fault, FaultyFs, RealFs};
 use kraft_log::LogOptions;
 use kraft_transport::{EngineConfig, Handle, ListenerConfig, NodeConfig, NodeError, RaftError, node};
 use std::{path::Path, time::Duration};
-use tokio::time::timeout;
+use tokio::{task::yield_now, time::timeout};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
+/// Starts a node and waits until it leads. One that has ended leaves it to a slow disk to close the log.
 async fn start(fs: &FaultyFs<RealFs>, dir: &Path) -> Handle<Words> {
-    let config = NodeConfig {
+    let started = async {
+        loop {
+            match node::start(node_config(fs, dir), Words::default()).await {
+                Err(NodeError::Storage { reason }) if reason.contains("locked") => yield_now().await,
+                started => return started.expect("the node starts"),
+            }
+        }
+    };
+    let handle = timeout(PATIENCE, started).await.expect("the directory is free");
+    let mut state = handle.watch();
+    timeout(PATIENCE, state.wait_for(|state| state.leading))
+        .await
+        .expect("in time")
+        .expect("it runs");
+    handle
+}
+
+fn node_config(fs: &FaultyFs<RealFs>, dir: &Path) -> NodeConfig<FaultyFs<RealFs>> {
+    NodeConfig {
         engine: EngineConfig::new(config(1, &[(1, 0)])),
         fs: fs.clone(),
         log_dir: dir.join("__cluster_metadata-0"),
@@ -29,16 +48,7 @@ async fn start(fs: &FaultyFs<RealFs>, dir: &Path) -> Handle<Words> {
             port: 0,
             limits: Default::default(),
         }],
-    };
-    let handle = node::start(config, Words::default())
-        .await
-        .expect("the node starts");
-    let mut state = handle.watch();
-    timeout(PATIENCE, state.wait_for(|state| state.leading))
-        .await
-        .expect("in time")
-        .expect("it runs");
-    handle
+    }
 }
 
 #[test]

@@ -32,15 +32,25 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// The first offset at which two logs hold different records.
-    pub fn first_difference(&self, other: &Contents) -> Option<i64> {
+    /// The first offset below `end` at which two logs hold different records.
+    ///
+    /// Where both logs are of one quorum and it has committed everything below `end`, there is none. Behind that a node
+    /// that was stopped may have what its leader wrote last, and another one what the next leader wrote in its place.
+    pub fn first_difference(&self, other: &Contents, end: i64) -> Option<i64> {
         let both = self
             .records
-            .iter()
+            .range(..end)
             .filter_map(|(offset, record)| Some((offset, record, other.records.get(offset)?)));
         both.into_iter()
             .find(|(_, record, theirs)| record != theirs)
             .map(|(offset, ..)| *offset)
+    }
+
+    /// The epoch of the last record and its offset. Of the logs of a quorum the one where this is largest has everything that
+    /// was ever committed.
+    pub fn last(&self) -> Option<(i32, i64)> {
+        let (offset, record) = self.records.last_key_value()?;
+        Some((record.epoch, *offset))
     }
 }
 

@@ -7,8 +7,10 @@
 
 mod contents;
 mod load;
+mod port;
 mod quorum;
 
 pub use contents::{Contents, LoggedRecord, contents_of};
 pub use load::{Load, Loaded};
+pub use port::HeldPort;
 pub use quorum::{Leadership, LocalError, LocalNode, LocalQuorum};

@@ -7,7 +7,6 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use kraft_wire::frame::{decode_request_header, decode_response_header};
@@ -41,6 +40,9 @@ const LONE_DIRECTORIES: &[(&str, &str)] = &[
 const OTHERS: [&str; 2] = ["L1UETsMER9eGlbimnZWY7g", "_IrgGBfFQEygnrLbOnoLWQ"];
 /// Above it no epoch is believed.
 const EPOCH_MAX: i64 = 2_000_000_000;
+/// More bytes than the nine records of the bootstrap have, and less than those and the registration have together: a
+/// snapshot is written when the node has registered, and at no other moment.
+const BEFORE_REGISTRATION: u32 = 450;
 /// How many nodes run at a time.
 const THREADS: usize = 3;
 
@@ -98,7 +100,7 @@ pub(crate) fn interrogate() -> Report {
 /// Puts one question to a node in its state and sees that it lives on.
 fn put(row: &Row) -> Result<(), String> {
     let single = row.text("quorum") == "single voter";
-    let (folder, mut node) = if single {
+    let (home, mut node) = if single {
         single_voter(row)
     } else {
         lone_voter(row)
@@ -115,28 +117,28 @@ fn put(row: &Row) -> Result<(), String> {
     lives_on(row, &mut node, single);
     drop(connections);
     drop(node);
-    lives_on(row, &mut Node::start(folder.path()), single);
+    lives_on(row, &mut Node::start(home.folder.path()), single);
     result
 }
 
-fn single_voter(row: &Row) -> (TempDir, Node) {
-    let cluster_id = cluster_id(row);
-    loop {
-        let folder = tempfile::tempdir().unwrap();
-        format_single(folder.path(), &cluster_id);
-        let node = Node::start(folder.path());
-        // As recorded: the node itself is registered, with the last of these records.
-        node.wait_until_committed(13);
-        // Some ask for the snapshot of all that. One that is being written at that moment ends earlier.
-        let is_needed = row.0["api"].as_i64() == Some(i64::from(ApiKey::FetchSnapshot.key()));
-        let soon = Instant::now() + Duration::from_millis(500);
-        while is_needed && !has_snapshot(&node) && Instant::now() < soon {
-            thread::sleep(Duration::from_millis(10));
-        }
-        if !is_needed || has_snapshot(&node) {
-            return (folder, node);
-        }
-    }
+/// What a node finds again when it is started again.
+struct Home {
+    folder: TempDir,
+    _ports: Ports,
+}
+
+fn single_voter(row: &Row) -> (Home, Node) {
+    let (folder, ports) = (tempfile::tempdir().unwrap(), Ports::free(&[1]));
+    format_single(folder.path(), &cluster_id(row), ports.of(1));
+    let node = Node::start(folder.path());
+    // As recorded: the node itself is registered, with the last of these records, and some ask for the snapshot of them.
+    node.wait_until_committed(13);
+    eventually("the snapshot is written", || has_snapshot(&node));
+    let home = Home {
+        folder,
+        _ports: ports,
+    };
+    (home, node)
 }
 
 /// Whether it serves the snapshot of its first 13 records.
@@ -162,7 +164,7 @@ fn has_snapshot(node: &Node) -> bool {
     answer.topics[0].partitions[0].error_code == 0
 }
 
-fn lone_voter(row: &Row) -> (TempDir, Node) {
+fn lone_voter(row: &Row) -> (Home, Node) {
     let cluster_id = cluster_id(row);
     let own = LONE_DIRECTORIES
         .iter()
@@ -172,7 +174,11 @@ fn lone_voter(row: &Row) -> (TempDir, Node) {
     let voters = [(10_001, *own), (10_002, OTHERS[0]), (10_003, OTHERS[1])];
     format_lone(folder.path(), &cluster_id, &voters);
     let node = Node::start(folder.path());
-    (folder, node)
+    let home = Home {
+        folder,
+        _ports: Ports::free(&[]),
+    };
+    (home, node)
 }
 
 /// The largest epoch that is believed of a stranger is followed by as many elections as it takes.
@@ -180,7 +186,7 @@ fn lone_voter(row: &Row) -> (TempDir, Node) {
 fn the_last_epoch_that_is_believed_does_not_end_a_quorum() {
     let row = &rows("fatal")[5];
     assert_eq!(row.id(), "fatal-006");
-    let (folder, mut node) = single_voter(row);
+    let (home, mut node) = single_voter(row);
     let mut vote = row.sent();
     let largest = i32::MAX.to_be_bytes();
     let at = vote.windows(4).position(|window| window == largest).unwrap();
@@ -195,7 +201,7 @@ fn the_last_epoch_that_is_believed_does_not_end_a_quorum() {
         });
         assert!(node.is_running());
         drop(node);
-        node = Node::start(folder.path());
+        node = Node::start(home.folder.path());
     }
 }
 
@@ -309,13 +315,13 @@ fn lives_on(row: &Row, node: &mut Node, single: bool) {
     assert!((0..=EPOCH_MAX).contains(&epoch), "{}: {state}", row.id());
 }
 
-fn format_single(folder: &Path, cluster_id: &str) {
+fn format_single(folder: &Path, cluster_id: &str, port: u16) {
     let known = DIRECTORIES.iter().find(|(cluster, _)| *cluster == cluster_id);
     let (_, directory_id) = known.unwrap();
-    let port = Ports::free(&[1]).of(1);
     let settings = format!(
         "listeners=CONTROLLER://127.0.0.1:{port}\ncontroller.quorum.bootstrap.servers=127.0.0.1:{port}\n\
-         metadata.max.idle.interval.ms=0\nmetadata.log.max.snapshot.interval.ms=1\n"
+         metadata.max.idle.interval.ms=0\nmetadata.log.max.snapshot.interval.ms=0\n\
+         metadata.log.max.record.bytes.between.snapshots={BEFORE_REGISTRATION}\n"
     );
     let voter = format!("1@127.0.0.1:{port}:{directory_id}");
     format(

@@ -12,14 +12,15 @@ use crate::report::Report;
 use crate::row::rows;
 
 pub(crate) fn dynamic() -> Report {
+    let ports = Ports::free(&[57061, 51503, 38075]);
     let voters = [
-        (57061, "uqPYcG5TRbuS26Pxnk1D8A"),
-        (51503, "XNDeTwxsSFKmuSpbWiZPww"),
-        (38075, "c1kl7LaYSiiiH1ZtVPwsaw"),
+        (ports.of(57061), "uqPYcG5TRbuS26Pxnk1D8A"),
+        (ports.of(51503), "XNDeTwxsSFKmuSpbWiZPww"),
+        (ports.of(38075), "c1kl7LaYSiiiH1ZtVPwsaw"),
     ];
     let folder = tempfile::tempdir().unwrap();
     format_lone(folder.path(), "saikH-KiSA2V-nDPxaQxLg", &voters);
-    interrogate("lone-dynamic", &Node::start(folder.path()))
+    interrogate("lone-dynamic", &Node::start(folder.path()), &ports)
 }
 
 /// Formats the first of some voters.
@@ -47,9 +48,11 @@ pub(crate) fn format_lone(folder: &Path, cluster_id: &str, voters: &[(u16, &str)
 
 pub(crate) fn fixed() -> Report {
     let folder = tempfile::tempdir().unwrap();
+    let ports = Ports::free(&[55661, 50943, 47313]);
+    let [one, two, three] = [55661, 50943, 47313].map(|port| ports.of(port));
     let settings = format!(
-        "advertised.listeners=CONTROLLER://127.0.0.1:55661\n\
-         controller.quorum.voters=1@127.0.0.1:55661,2@127.0.0.1:50943,3@127.0.0.1:47313\n{STILL}"
+        "advertised.listeners=CONTROLLER://127.0.0.1:{one}\n\
+         controller.quorum.voters=1@127.0.0.1:{one},2@127.0.0.1:{two},3@127.0.0.1:{three}\n{STILL}"
     );
     format(folder.path(), &settings, &["-t", "REdFOYogTNatY4ZYURrzcQ"]);
     let properties = folder.path().join("data/meta.properties");
@@ -59,7 +62,7 @@ pub(crate) fn fixed() -> Report {
         false => format!("{line}\n"),
     });
     fs::write(&properties, lines.collect::<String>()).unwrap();
-    interrogate("lone-static-b", &Node::start(folder.path()))
+    interrogate("lone-static-b", &Node::start(folder.path()), &ports)
 }
 
 /// Writes a configuration and formats the directory that it names.
@@ -74,9 +77,8 @@ pub(crate) fn format(folder: &Path, settings: &str, how: &[&str]) {
     kraft(&[&["format", "-c", config.to_str().unwrap()], how].concat());
 }
 
-fn interrogate(file: &str, node: &Node) -> Report {
-    let ports = Ports::free(&[]);
-    let context = Context::of(node, &ports);
+fn interrogate(file: &str, node: &Node, ports: &Ports) -> Report {
+    let context = Context::of(node, ports);
     let mut report = Report::default();
     for row in rows(file) {
         report.add(row.id(), ask(&context, node, &row));

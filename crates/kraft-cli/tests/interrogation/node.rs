@@ -12,7 +12,7 @@ use kraft_wire::{ApiKey, Message, message as m};
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 /// What answers at all answers within this.
-pub(crate) const LIMIT: Duration = Duration::from_secs(30);
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
 
 /// What became of a question.
 #[derive(Debug, PartialEq)]

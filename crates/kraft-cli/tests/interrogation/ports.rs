@@ -1,8 +1,9 @@
 //! The ports of the recording and the free ones that stand for them. They are replaced where the host is written in front
 //! of them, in frames, batches and texts alike: no length changes.
 
-use std::net::TcpListener;
+use std::sync::Arc;
 
+use kraft_cli::local::HeldPort;
 use kraft_wire::batch::crc32c;
 
 const HOST: &[u8] = b"127.0.0.1";
@@ -14,44 +15,42 @@ const CRC: usize = 17;
 const COVERED: usize = 21;
 
 #[derive(Clone)]
-pub(crate) struct Ports(Vec<(u16, u16)>);
+pub(crate) struct Ports {
+    pairs: Vec<(u16, u16)>,
+    /// Those here belong to nobody else as long as somebody knows them, whether a node listens there or not.
+    _held: Arc<[HeldPort]>,
+}
 
 impl Ports {
     /// Finds a free port for each recorded one. They have five digits, as the recorded ones.
     pub(crate) fn free(recorded: &[u16]) -> Ports {
-        // All are held until the last one is found: none is found twice.
-        let listeners: Vec<_> = recorded
-            .iter()
-            .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
-            .collect();
-        let free = listeners
-            .iter()
-            .map(|listener| listener.local_addr().unwrap().port());
-        let ports = Ports(recorded.iter().copied().zip(free).collect());
-        assert!(ports.0.iter().all(|(_, free)| *free >= 10_000));
-        ports
+        let held: Arc<[_]> = recorded.iter().map(|_| HeldPort::find().unwrap()).collect();
+        let free = held.iter().map(HeldPort::number);
+        let pairs: Vec<_> = recorded.iter().copied().zip(free).collect();
+        assert!(pairs.iter().all(|(_, free)| *free >= 10_000));
+        Ports { pairs, _held: held }
     }
 
     /// Adds a port that is known.
     pub(crate) fn with(mut self, recorded: u16, here: u16) -> Ports {
-        self.0.push((recorded, here));
+        self.pairs.push((recorded, here));
         self
     }
 
     /// The port here for a recorded one.
     pub(crate) fn of(&self, recorded: u16) -> u16 {
-        let found = self.0.iter().find(|(there, _)| *there == recorded);
+        let found = self.pairs.iter().find(|(there, _)| *there == recorded);
         found.unwrap().1
     }
 
     /// From the recorded ports to those here.
     pub(crate) fn here(&self, bytes: &mut [u8]) {
-        replace(bytes, &self.0);
+        replace(bytes, &self.pairs);
     }
 
     /// From those here to the recorded ones.
     pub(crate) fn recorded(&self, bytes: &mut [u8]) {
-        let turned: Vec<_> = self.0.iter().map(|(there, here)| (*here, *there)).collect();
+        let turned: Vec<_> = self.pairs.iter().map(|(there, here)| (*here, *there)).collect();
         replace(bytes, &turned);
     }
 

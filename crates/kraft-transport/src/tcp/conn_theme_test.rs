@@ -18,7 +18,7 @@ use std::{
     thread,
     time::Duration,
 };
-use tokio::{runtime::Handle, sync::mpsc};
+use tokio::{net::TcpSocket, runtime::Handle, sync::mpsc};
 use uuid::Uuid;
 
 /// What the peer does with a request that is not ApiVersions.
@@ -165,11 +165,11 @@ fn assert_all(found: &[(PeerApi, Outcome)], expected: &Outcome) {
 #[tokio::test]
 async fn conn_005_while_a_peer_is_backed_off_from_requests_fail_at_once() {
     for id in IDS {
-        // Nobody listens there: the first request makes the back-off, the others meet it.
-        let port = {
-            let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-            listener.local_addr().expect("bound").port()
-        };
+        // Nobody listens there, this socket least of all: the first request makes the back-off, the others meet it.
+        let socket = TcpSocket::new_v4().expect("a socket");
+        let any = "127.0.0.1:0".parse().expect("an address");
+        socket.bind(any).expect("a free port");
+        let port = socket.local_addr().expect("bound").port();
         let failed = Outcome::Failed(RequestFault::Disconnected);
         assert_all(&outcomes(id, port).await, &failed);
     }
