@@ -15,6 +15,7 @@
 //!
 //! Every command ends with 0 on success, with 1 and one line on stderr on a failure, and with 2 on wrong usage.
 
+mod batch_file;
 mod client;
 mod clock;
 mod decode;
@@ -33,6 +34,7 @@ mod random;
 mod random_uuid;
 mod recover;
 mod run;
+mod shell;
 mod signals;
 mod verify;
 

@@ -8,7 +8,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::out::is_reader_gone;
 use crate::{
-    decode, demo, dump, features, format, info, perf, quorum, random_uuid, recover, run, signals, verify,
+    decode, demo, dump, features, format, info, perf, quorum, random_uuid, recover, run, shell, signals,
+    verify,
 };
 
 #[derive(Parser)]
@@ -37,6 +38,7 @@ enum Command {
     Features(features::Arguments),
     Dump(dump::Arguments),
     Decode(decode::Arguments),
+    Shell(shell::Arguments),
     Verify(verify::Arguments),
     Recover(recover::Arguments),
 }
@@ -70,6 +72,7 @@ fn perform(command: Command) -> Outcome {
         Command::Features(arguments) => features::run(arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Decode(arguments) => decode::run(&arguments),
+        Command::Shell(arguments) => shell::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
     }

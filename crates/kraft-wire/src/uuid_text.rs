@@ -23,14 +23,14 @@ pub const TEXT_LENGTH: usize = 22;
 /// The id of the metadata topic, which is never generated: the number one.
 pub const METADATA_TOPIC_ID: Uuid = Uuid::from_u128(1);
 
-/// Directory id of a replica whose directory is lost.
-pub const DIRECTORY_LOST: Uuid = Uuid::from_u128(1);
+/// Directory id of a replica that has not been migrated to directories.
+pub const DIRECTORY_MIGRATING: Uuid = Uuid::from_u128(0);
 
 /// Directory id of a replica to which no directory has been assigned.
-pub const DIRECTORY_UNASSIGNED: Uuid = Uuid::from_u128(0);
+pub const DIRECTORY_UNASSIGNED: Uuid = Uuid::from_u128(1);
 
-/// Directory id of a replica that has not been migrated to directories.
-pub const DIRECTORY_MIGRATING: Uuid = Uuid::from_u128(2);
+/// Directory id of a replica whose directory is lost.
+pub const DIRECTORY_LOST: Uuid = Uuid::from_u128(2);
 
 /// Below this number, the lower halves of ids whose upper half is zero are never generated: Kafka keeps them for
 /// meanings of their own.
@@ -123,6 +123,13 @@ fn encode(bytes: &[u8], alphabet: &[u8; 64], padding: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn directory_ids_with_a_meaning_are_kafkas() {
+        assert_eq!(format(&DIRECTORY_MIGRATING), "AAAAAAAAAAAAAAAAAAAAAA");
+        assert_eq!(format(&DIRECTORY_UNASSIGNED), "AAAAAAAAAAAAAAAAAAAAAQ");
+        assert_eq!(format(&DIRECTORY_LOST), "AAAAAAAAAAAAAAAAAAAAAg");
+    }
 
     #[test]
     fn text_and_id_agree() {

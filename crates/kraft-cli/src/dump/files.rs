@@ -7,7 +7,7 @@ use kraft_log::{epoch_checkpoint, meta_properties, partition_metadata, quorum_st
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Segment { base_offset: i64 },
     Checkpoint { end_offset: i64, epoch: i32 },
     Small(Small),
@@ -15,7 +15,7 @@ pub(super) enum Kind {
 
 /// One of the small files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Small {
+pub(crate) enum Small {
     QuorumState,
     EpochCheckpoint,
     MetaProperties,
@@ -24,7 +24,7 @@ pub(super) enum Small {
 
 impl Kind {
     /// Goes by the name alone, as Kafka does.
-    pub(super) fn of(path: &Path) -> Option<Kind> {
+    pub(crate) fn of(path: &Path) -> Option<Kind> {
         let name = path.file_name()?.to_str()?;
         if let Some(digits) = name.strip_suffix(".log") {
             return Some(Kind::Segment {

@@ -1,7 +1,7 @@
 //! `kraft dump`, as `kafka-dump-log --cluster-metadata-decoder`, over all files of a metadata directory.
 
 mod batches;
-mod files;
+pub(crate) mod files;
 mod print;
 mod record;
 mod small;

@@ -67,26 +67,51 @@ fn control(record: &Record) -> Result<ControlRecord, String> {
     ControlRecord::decode(key, value).map_err(|error| error.to_string())
 }
 
+/// The body of a record of one of these types; `None` of any other.
+macro_rules! data_of {
+    ($frame:expr, $($record:ident),* $(,)?) => {
+        match $frame.api_key {
+            $(metadata::$record::API_KEY => Some(data::<metadata::$record>($frame)),)*
+            _ => None,
+        }
+    };
+}
+
 fn payload(record: &Record) -> Result<Payload, String> {
     let value = record.value.as_ref().ok_or("a record without a value")?;
     let frame = MetadataFrame::parse(value).map_err(|error| error.to_string())?;
-    let shown = match frame.api_key {
-        metadata::FeatureLevelRecord::API_KEY => data::<metadata::FeatureLevelRecord>(&frame),
-        metadata::ConfigRecord::API_KEY => data::<metadata::ConfigRecord>(&frame),
-        metadata::NoOpRecord::API_KEY => data::<metadata::NoOpRecord>(&frame),
-        metadata::ZkMigrationStateRecord::API_KEY => data::<metadata::ZkMigrationStateRecord>(&frame),
-        metadata::UserScramCredentialRecord::API_KEY => data::<metadata::UserScramCredentialRecord>(&frame),
-        metadata::RemoveUserScramCredentialRecord::API_KEY => {
-            data::<metadata::RemoveUserScramCredentialRecord>(&frame)
-        }
-        metadata::BeginTransactionRecord::API_KEY => data::<metadata::BeginTransactionRecord>(&frame),
-        metadata::EndTransactionRecord::API_KEY => data::<metadata::EndTransactionRecord>(&frame),
-        metadata::AbortTransactionRecord::API_KEY => data::<metadata::AbortTransactionRecord>(&frame),
-        metadata::RegisterControllerRecord::API_KEY => data::<metadata::RegisterControllerRecord>(&frame),
-        metadata::UnregisterControllerRecord::API_KEY => data::<metadata::UnregisterControllerRecord>(&frame),
-        _ => Ok((format!("RECORD_TYPE_{}", frame.api_key), base64(&frame.body))),
-    };
-    let (type_name, data) = shown.map_err(|error| error.to_string())?;
+    let known = data_of!(
+        &frame,
+        RegisterBrokerRecord,
+        UnregisterBrokerRecord,
+        TopicRecord,
+        PartitionRecord,
+        ConfigRecord,
+        PartitionChangeRecord,
+        FenceBrokerRecord,
+        UnfenceBrokerRecord,
+        RemoveTopicRecord,
+        DelegationTokenRecord,
+        UserScramCredentialRecord,
+        FeatureLevelRecord,
+        ClientQuotaRecord,
+        ProducerIdsRecord,
+        BrokerRegistrationChangeRecord,
+        AccessControlEntryRecord,
+        RemoveAccessControlEntryRecord,
+        NoOpRecord,
+        ZkMigrationStateRecord,
+        RemoveUserScramCredentialRecord,
+        BeginTransactionRecord,
+        EndTransactionRecord,
+        AbortTransactionRecord,
+        RemoveDelegationTokenRecord,
+        RegisterControllerRecord,
+        ClearElrRecord,
+        UnregisterControllerRecord,
+    );
+    let unknown = || Ok((format!("RECORD_TYPE_{}", frame.api_key), base64(&frame.body)));
+    let (type_name, data) = known.unwrap_or_else(unknown).map_err(|error| error.to_string())?;
     Ok(Payload {
         type_name,
         version: frame.version,
@@ -102,7 +127,7 @@ fn data<M: Message>(frame: &MetadataFrame) -> Result<(String, String), MetadataF
     ))
 }
 
-/// A record that this version carries without knowing it.
+/// A record of a type that is not known.
 fn base64(body: &Bytes) -> String {
     format!("\"{}\"", uuid_text::base64(body))
 }

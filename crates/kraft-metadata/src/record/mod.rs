@@ -1,19 +1,37 @@
-//! The metadata records that this crate understands, and those that it carries.
+//! The metadata records: those that the machine understands ([`MetadataRecord`]), and the bodies of those that it only
+//! carries, for tools that show them.
 
+mod acl;
+mod broker;
+mod client_quota;
 mod config;
 mod controller;
+mod delegation_token;
 mod feature;
 mod no_op;
+mod partition;
+mod producer_ids;
 mod scram;
+mod topic;
 mod transaction;
 
+pub use acl::{AccessControlEntryRecord, RemoveAccessControlEntryRecord};
+pub use broker::{
+    BrokerEndpoint, BrokerFeature, BrokerRegistrationChangeRecord, FenceBrokerRecord, RegisterBrokerRecord,
+    UnfenceBrokerRecord, UnregisterBrokerRecord,
+};
+pub use client_quota::{ClientQuotaRecord, QuotaEntity};
 pub use config::{BROKER_RESOURCE, ConfigRecord};
 pub use controller::{
     ControllerEndpoint, ControllerFeature, RegisterControllerRecord, UnregisterControllerRecord,
 };
+pub use delegation_token::{DelegationTokenRecord, RemoveDelegationTokenRecord};
 pub use feature::FeatureLevelRecord;
 pub use no_op::{NoOpRecord, ZkMigrationStateRecord};
+pub use partition::{PartitionChangeRecord, PartitionRecord};
+pub use producer_ids::ProducerIdsRecord;
 pub use scram::{RemoveUserScramCredentialRecord, UserScramCredentialRecord};
+pub use topic::{ClearElrRecord, RemoveTopicRecord, TopicRecord};
 pub use transaction::{AbortTransactionRecord, BeginTransactionRecord, EndTransactionRecord};
 
 use crate::frame::{self, Frame, FrameError};

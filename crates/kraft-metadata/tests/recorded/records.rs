@@ -2,7 +2,13 @@
 
 use crate::support;
 
-use kraft_metadata::record::MetadataRecord;
+use kraft_metadata::frame::{self, Frame};
+use kraft_metadata::record::{
+    AccessControlEntryRecord, BrokerRegistrationChangeRecord, ClearElrRecord, ClientQuotaRecord,
+    DelegationTokenRecord, FenceBrokerRecord, MetadataRecord, PartitionChangeRecord, PartitionRecord,
+    ProducerIdsRecord, RegisterBrokerRecord, RemoveAccessControlEntryRecord, RemoveDelegationTokenRecord,
+    RemoveTopicRecord, TopicRecord, UnfenceBrokerRecord, UnregisterBrokerRecord,
+};
 use kraft_wire::{Message, Value};
 
 fn json(record: &MetadataRecord) -> Option<Value> {
@@ -44,6 +50,47 @@ fn records_mean_what_kafka_means_and_are_written_as_kafka_writes_them() {
         }
     }
     assert!(understood > 40, "{understood}");
+}
+
+/// What a record says whose body is of the type `M`, and its bytes when it is written again.
+fn body<M: Message>(frame: &Frame<'_>) -> (Value, Vec<u8>) {
+    let record: M = frame.decode().unwrap();
+    let again = frame::encode(&record, frame.version).unwrap();
+    (record.to_json_value(frame.version), again)
+}
+
+#[test]
+fn what_is_only_carried_can_be_read_too() {
+    for example in support::json_lines("records-carried.jsonl") {
+        let value = support::hex(example["hex"].as_str().unwrap());
+        assert!(
+            matches!(MetadataRecord::decode(&value), Ok(MetadataRecord::Carried(_))),
+            "{example}"
+        );
+        let frame = Frame::parse(&value).unwrap();
+        let (meaning, again) = match frame.api_key {
+            RegisterBrokerRecord::API_KEY => body::<RegisterBrokerRecord>(&frame),
+            UnregisterBrokerRecord::API_KEY => body::<UnregisterBrokerRecord>(&frame),
+            TopicRecord::API_KEY => body::<TopicRecord>(&frame),
+            PartitionRecord::API_KEY => body::<PartitionRecord>(&frame),
+            PartitionChangeRecord::API_KEY => body::<PartitionChangeRecord>(&frame),
+            FenceBrokerRecord::API_KEY => body::<FenceBrokerRecord>(&frame),
+            UnfenceBrokerRecord::API_KEY => body::<UnfenceBrokerRecord>(&frame),
+            RemoveTopicRecord::API_KEY => body::<RemoveTopicRecord>(&frame),
+            DelegationTokenRecord::API_KEY => body::<DelegationTokenRecord>(&frame),
+            ClientQuotaRecord::API_KEY => body::<ClientQuotaRecord>(&frame),
+            ProducerIdsRecord::API_KEY => body::<ProducerIdsRecord>(&frame),
+            BrokerRegistrationChangeRecord::API_KEY => body::<BrokerRegistrationChangeRecord>(&frame),
+            AccessControlEntryRecord::API_KEY => body::<AccessControlEntryRecord>(&frame),
+            RemoveAccessControlEntryRecord::API_KEY => body::<RemoveAccessControlEntryRecord>(&frame),
+            RemoveDelegationTokenRecord::API_KEY => body::<RemoveDelegationTokenRecord>(&frame),
+            ClearElrRecord::API_KEY => body::<ClearElrRecord>(&frame),
+            other => panic!("{other} has no test"),
+        };
+        let meaning: serde_json::Value = serde_json::from_str(&meaning.to_string()).unwrap();
+        assert_eq!(meaning, example["json"], "{example}");
+        assert_eq!(again, value, "{example}");
+    }
 }
 
 #[test]

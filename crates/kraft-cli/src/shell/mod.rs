@@ -1,0 +1,90 @@
+//! `kraft shell`, as `kafka-metadata-shell`: the metadata of a directory, a snapshot or a segment as a tree to walk in.
+
+mod columns;
+mod commands;
+mod dialogue;
+mod glob;
+mod image;
+mod leaf;
+mod load;
+mod names;
+mod node;
+mod place;
+mod session;
+mod text;
+mod words;
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::Outcome;
+use crate::out::Out;
+use crate::program::wrong_usage;
+use commands::Command;
+use session::Session;
+use text::printable;
+
+/// Walk the metadata as a tree: the newest snapshot of a directory and the log behind it, or a single file
+#[derive(clap::Args)]
+#[command(
+    after_help = "A node may be running on the directory; nothing is locked and nothing is written. Without a command, \
+    lines are read\nfrom stdin; help lists what they may be.\n\n\
+    Examples:\n  \
+    kraft shell /var/lib/kafka ls image/topics/byName\n  \
+    kraft shell /var/lib/kafka cat 'image/topics/byName/orders/*'\n  \
+    kraft shell /var/lib/kafka/__cluster_metadata-0/00000000000000000444-0000000002.checkpoint tree image/features\n  \
+    kraft shell /var/lib/kafka"
+)]
+pub(crate) struct Arguments {
+    /// The metadata directory (the one with meta.properties), its partition's, a .checkpoint or a .log file
+    #[arg(value_name = "FILE_OR_DIR")]
+    path: PathBuf,
+    /// cat, find, ls or tree, with paths
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if let Some(name) = arguments.command.first() {
+        check_one_shot(name, arguments.command.len() - 1);
+    }
+    let loaded = load::load(&arguments.path)?;
+    for note in &loaded.notes {
+        // A reader of stderr that is gone cannot be told.
+        writeln!(io::stderr(), "kraft: {}", printable(note)).ok();
+    }
+    let mut out = BufWriter::new(Out::listing());
+    if arguments.command.is_empty() {
+        dialogue::run(&loaded.image, &mut out)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut complaints = io::stderr();
+    let mut session = Session::new(&loaded.image, &mut out, Some(&mut complaints), None);
+    session.run(&arguments.command)?;
+    session.flush()?;
+    Ok(if session.complained() {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+/// Before anything is read, because it may take a while.
+fn check_one_shot(name: &str, count: usize) {
+    let known = commands::names(true);
+    match Command::named(name) {
+        None => wrong_usage(&format!(
+            "{}: no such command; there are {known}",
+            printable(name)
+        )),
+        Some(command) if !command.is_one_shot() => wrong_usage(&format!(
+            "{name}: only in the dialogue; without it there are {known}"
+        )),
+        Some(command) => {
+            if let Some(wrong) = command.wrong_count(count) {
+                wrong_usage(&format!("{name}: {wrong}"));
+            }
+        }
+    }
+}

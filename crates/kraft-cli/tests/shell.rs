@@ -1,0 +1,259 @@
+//! `kraft shell` on what Kafka wrote, beside what Kafka's own tool shows of it.
+
+// A failing unwrap is how a test fails, in its helpers too.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Recorded from Apache Kafka 4.4.0; their READMEs say how.
+const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/shell");
+const DIRECTORIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kraft-log/tests/vectors/dirs");
+
+fn recorded(name: &str) -> PathBuf {
+    Path::new(FILES).join(name)
+}
+
+fn shell(path: &Path, command: &[&str]) -> Output {
+    let mut kraft = Command::new(env!("CARGO_BIN_EXE_kraft"));
+    kraft.arg("shell").arg(path).args(command).stdin(Stdio::null());
+    kraft.output().unwrap()
+}
+
+/// What a command prints that has nothing to complain about.
+fn shown(path: &Path, command: &[&str]) -> String {
+    let output = shell(path, command);
+    assert_eq!(output.status.code(), Some(0), "{command:?}: {output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A dialogue on a pipe: what stdout, stderr and the exit code are.
+fn dialogue(path: &Path, lines: &str) -> (String, String, Option<i32>) {
+    let mut kraft = Command::new(env!("CARGO_BIN_EXE_kraft"));
+    kraft.arg("shell").arg(path);
+    let pipes = kraft
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut running = pipes.spawn().unwrap();
+    running.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = running.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr), output.status.code())
+}
+
+fn unpacked(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let archive = PathBuf::from(DIRECTORIES).join(format!("{name}.tar.gz"));
+    let mut tar = Command::new("tar");
+    tar.arg("xzf").arg(archive).arg("-C").arg(folder.path());
+    assert!(tar.status().unwrap().success());
+    folder
+}
+
+/// The tree without what the two tools do not share: their own version, and the quotas of defaults, of which Kafka's tool
+/// shows neither name nor value.
+fn comparable(tree: &str) -> Vec<&str> {
+    let mut kept = Vec::new();
+    let mut inside = None;
+    for line in tree.lines() {
+        let depth = line.len() - line.trim_start().len();
+        if inside.is_some_and(|outer| depth > outer) {
+            continue;
+        }
+        inside = None;
+        let name = line.trim_start();
+        if name == "local:" || name == ":" || name.contains("(<default>)") {
+            inside = Some(depth);
+        } else {
+            kept.push(line);
+        }
+    }
+    kept
+}
+
+#[test]
+fn snapshots_and_segments_have_the_tree_that_kafkas_tool_shows() {
+    let names = [
+        "main-444-2.checkpoint",
+        "upgrade-62-1.checkpoint",
+        "upgrade-228-1.checkpoint",
+        "main.log",
+        "upgrade.log",
+    ];
+    for name in names {
+        let theirs = fs::read_to_string(recorded(&format!("{name}.tree"))).unwrap();
+        let ours = shown(&recorded(name), &["tree", "/"]);
+        assert_eq!(comparable(&ours), comparable(&theirs), "{name}");
+        assert!(comparable(&ours).len() > 60, "{name}");
+    }
+}
+
+#[test]
+fn commands_print_what_those_of_kafkas_tool_print() {
+    let path = recorded("upgrade-228-1.checkpoint");
+    let lines = fs::read_to_string(recorded("one-shot.jsonl")).unwrap();
+    for line in lines.lines() {
+        let case: serde_json::Value = serde_json::from_str(line).unwrap();
+        let command: Vec<_> = case["command"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|word| word.as_str().unwrap())
+            .collect();
+        let (ours, theirs) = (shown(&path, &command), case["stdout"].as_str().unwrap());
+        let differs = ours
+            .lines()
+            .zip(theirs.lines())
+            .find(|(ours, theirs)| ours != theirs);
+        assert_eq!(differs, None, "{command:?}");
+        assert_eq!(ours.len(), theirs.len(), "{command:?}");
+    }
+}
+
+#[test]
+fn quotas_of_defaults_have_a_name_and_a_value() {
+    let tree = shown(
+        &recorded("main-444-2.checkpoint"),
+        &["tree", "image/clientQuotas"],
+    );
+    assert!(
+        tree.starts_with("clientId(<default>):\n  controller_mutation_rate:\n    3.5\n"),
+        "{tree}"
+    );
+    assert!(
+        tree.contains("ip(<default>):\n  connection_creation_rate:\n    1000.0\n"),
+        "{tree}"
+    );
+}
+
+#[test]
+fn a_directory_is_shown_up_to_the_end_of_its_log() {
+    let rows = [
+        ("formatted-standalone-scram", "offset -1, epoch 0, "),
+        ("small-killed", "offset 32, epoch 3, "),
+        ("segments-killed", "offset 26, epoch 2, "),
+        ("pruned-killed", "offset 36, epoch 2, "),
+        ("voter-changes-n1", "offset "),
+    ];
+    for (name, provenance) in rows {
+        let folder = unpacked(name);
+        let at = shown(folder.path(), &["cat", "image/provenance"]);
+        assert!(at.starts_with(provenance), "{name}: {at}");
+        let partition = folder.path().join("__cluster_metadata-0");
+        let tree = shown(folder.path(), &["tree", "image"]);
+        assert_eq!(shown(&partition, &["tree", "image"]), tree, "{name}");
+        assert!(tree.contains("  metadataVersion:\n    Optional["), "{tree}");
+    }
+}
+
+#[test]
+fn a_dialogue_on_a_pipe_has_no_prompts() {
+    let path = recorded("upgrade-228-1.checkpoint");
+    let lines = "cd image/topics\npwd\n\nls\nls byName/t-8\ncat byName/t-8/name nope\nhistory 2\nexit\npwd\n";
+    let expected = "/image/topics\nbyId\nbyName\n0\n1\nid\nname\nt-8\ncat: nope: no such place\n    \
+                    4  cat byName/t-8/name nope\n    5  history 2\n";
+    assert_eq!(
+        dialogue(&path, lines),
+        (expected.to_owned(), String::new(), Some(0))
+    );
+    // The end of the input ends it too, also in the middle of a line.
+    assert_eq!(dialogue(&path, "pwd"), ("/\n".to_owned(), String::new(), Some(0)));
+    assert_eq!(dialogue(&path, ""), (String::new(), String::new(), Some(0)));
+}
+
+#[test]
+fn a_line_without_an_end_is_not_kept() {
+    let path = recorded("upgrade-228-1.checkpoint");
+    let long = format!("ls {}\npwd\n", "a".repeat(1_000_000));
+    assert_eq!(dialogue(&path, &long).0, "a line is too long\n/\n");
+    assert_eq!(dialogue(&path, "cat 'image\n").0, "a ' has no end\n");
+}
+
+#[test]
+fn what_is_not_there_fails_and_what_is_no_command_is_wrong_usage() {
+    let path = recorded("upgrade-228-1.checkpoint");
+    let missing = shell(&path, &["ls", "image/nope", "local", "x*"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert_eq!(missing.stdout, b"commitId\nversion\n");
+    let complaints = "kraft: ls: image/nope: no such place\nkraft: ls: x*: no such place\n";
+    assert_eq!(String::from_utf8(missing.stderr).unwrap(), complaints);
+    let directory = shell(&path, &["cat", "image"]);
+    assert_eq!(directory.status.code(), Some(1));
+    for (command, why) in [
+        (
+            &["cd", "image"][..],
+            "cd: only in the dialogue; without it there are cat, find, ls, tree",
+        ),
+        (
+            &["dance"],
+            "dance: no such command; there are cat, find, ls, tree",
+        ),
+        (&["cat"], "cat: an argument is missing; usage: cat PATH…"),
+    ] {
+        let output = shell(&path, command);
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_one_line_that_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = shell(folder.path(), &["ls"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.ends_with("its .log and .checkpoint files\n") && said.lines().count() == 1,
+        "{said}"
+    );
+    let gone = shell(&folder.path().join("gone"), &["ls"]);
+    assert_eq!(gone.status.code(), Some(1));
+    assert_eq!(String::from_utf8(gone.stderr).unwrap().lines().count(), 1);
+}
+
+#[test]
+fn damage_is_one_line_with_file_and_byte() {
+    let folder = unpacked("small-killed");
+    let path = folder
+        .path()
+        .join("__cluster_metadata-0/00000000000000000000.log");
+    let mut content = fs::read(&path).unwrap();
+    content[4_000] ^= 4;
+    fs::write(&path, content).unwrap();
+    let output = shell(folder.path(), &["tree", "/"]);
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b""[..]));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.starts_with(&format!("kraft: {}: byte ", path.display())),
+        "{said}"
+    );
+    assert!(
+        said.contains("; read up to offset ") && said.lines().count() == 1,
+        "{said}"
+    );
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure() {
+    let mut kraft = Command::new(env!("CARGO_BIN_EXE_kraft"));
+    kraft
+        .arg("shell")
+        .arg(recorded("main.log"))
+        .args(["tree"; 1])
+        .args(["/"; 100]);
+    let mut running = kraft
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut some = [0; 64];
+    running.stdout.take().unwrap().read_exact(&mut some).unwrap();
+    let output = running.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
