@@ -7,13 +7,14 @@
 //! # Contract, in call order
 //!
 //! 1. [`node::start`] opens the log, binds the listeners and begins. It needs a runtime with IO and time;
-//!    [`node::runtime`] makes a small one. [`NodeConfig::voter`] configures a node of a fixed set of voters,
-//!    [`NodeConfig::new`] any other, and [`NodeConfig::on_fault`] is told when it ends by a fault.
+//!    [`node::runtime`] makes a small one. [`NodeConfig::voter`] configures a node of a fixed set of voters;
+//!    [`NodeConfig::founder`] and [`NodeConfig::newcomer`] those of a quorum whose voters change while it runs;
+//!    [`NodeConfig::new`] any other; and [`NodeConfig::on_fault`] is told when it ends by a fault.
 //! 2. [`Handle::watch`] tells when a leader is known, to who watches late, too. The state machine takes changes on the
 //!    node whose [`NodeState::leading`] is true.
 //! 3. [`Handle::submit`] there. An answer is final: `Ok` is committed by a majority and applied here; of the errors
 //!    only [`RaftError::Unknown`] and [`RaftError::Stopped`] leave open what becomes of the change.
-//!    [`Handle::reconfigure`] changes the voters; there [`RaftError::Open`] leaves it open, too.
+//!    [`Handle::reconfigure`] changes the voters, unless they are fixed; there [`RaftError::Open`] leaves it open, too.
 //! 4. [`Handle::image`] reads what is applied here. Behind [`Handle::read_barrier`], on the leader, the read is
 //!    linearizable.
 //! 5. [`Handle::resign`] gives the leadership to another node.

@@ -95,7 +95,13 @@ impl<S: StateMachine> Handle<S> {
         self.ask(command, answer).await?
     }
 
-    /// Adds, removes or updates a voter. Works on the leader only.
+    /// Adds, removes or updates a voter. Works on the leader only, and where the voters stand in the log (kraft.version 1), as
+    /// those of a [`founder`](super::NodeConfig::founder) do: others are fixed, and a change of them is
+    /// [`RaftError::Invalid`], as Kafka refuses it.
+    ///
+    /// A node to be added runs already, and has what there is.
+    /// [`NodeConfig::as_voter`](super::NodeConfig::as_voter) says what to add; the keys of all voters stand in
+    /// [`status`](Self::status).
     ///
     /// # Errors
     /// [`RaftError::Open`] and [`RaftError::Stopped`] leave open whether the change happens; after every other one

@@ -2,6 +2,7 @@
 
 mod config;
 mod drive;
+mod founding;
 mod handle;
 mod rounds;
 mod threads;

@@ -4,7 +4,7 @@ use super::{ListenerConfig, NodeConfig};
 use crate::{error::NodeError, properties::host_and_port};
 use kraft_core::{Config, Endpoint, Endpoints, NodeId, ReplicaKey, SupportedVersions, VoterNode};
 use kraft_fs::{FileSystem, RealFs};
-use kraft_log::{MetaProperties, new_directory_id};
+use kraft_log::{METADATA_PARTITION_DIR, MetaProperties, new_directory_id};
 use std::{
     collections::{BTreeMap, hash_map::RandomState},
     hash::{BuildHasher, Hasher},
@@ -13,7 +13,8 @@ use std::{
 
 impl NodeConfig<RealFs> {
     /// Node `id` of the voters that are listed, each with the address that it listens on, with its files in `dir`. What is
-    /// not said takes the defaults of [`NodeConfig`], and those are Kafka's.
+    /// not said takes the defaults of [`NodeConfig`], and those are Kafka's. The voters are fixed: those of a
+    /// [`founder`](Self::founder) can change.
     ///
     /// The directory is formatted when it is empty. Later starts have to name the same cluster and node.
     ///
@@ -58,17 +59,22 @@ impl<F: FileSystem> NodeConfig<F> {
             })?;
         let directory_id = directory_id(&fs, dir, cluster_id, id)?;
         let mut core = Config::new(ReplicaKey::new(NodeId(id), directory_id), cluster_id, random());
-        core.listeners = Endpoints::single(LISTENER, own.clone());
         core.static_voters = endpoints.into_iter().map(static_voter).collect();
-        let mut config = Self::new(core, fs, dir.join("__cluster_metadata-0"));
-        config.listeners.push(ListenerConfig {
-            name: LISTENER.to_owned(),
-            host: own.host.to_string(),
-            port: own.port,
-            limits: Default::default(),
-        });
-        Ok(config)
+        Ok(listening(core, own, fs, dir))
     }
+}
+
+/// A node that listens at `own`, with its files in `dir`.
+pub(super) fn listening<F>(mut core: Config, own: Endpoint, fs: F, dir: &Path) -> NodeConfig<F> {
+    core.listeners = Endpoints::single(LISTENER, own.clone());
+    let mut config = NodeConfig::new(core, fs, dir.join(METADATA_PARTITION_DIR));
+    config.listeners.push(ListenerConfig {
+        name: LISTENER.to_owned(),
+        host: own.host.to_string(),
+        port: own.port,
+        limits: Default::default(),
+    });
+    config
 }
 
 fn static_voter((id, endpoint): (NodeId, Endpoint)) -> VoterNode {
@@ -86,22 +92,12 @@ fn directory_id<F: FileSystem>(
     cluster_id: &str,
     id: i32,
 ) -> Result<uuid::Uuid, NodeError> {
-    let storage = |reason: String| NodeError::Storage { reason };
-    let failed = |error: std::io::Error| storage(format!("{}: {error}", dir.display()));
+    let failed = |error: std::io::Error| NodeError::Storage {
+        reason: format!("{}: {error}", dir.display()),
+    };
     fs.create_dir_all(dir).map_err(failed)?;
-    let found = MetaProperties::load(fs, dir).map_err(|error| storage(error.to_string()))?;
-    if let Some(found) = found {
-        if found.cluster_id.as_deref() != Some(cluster_id) || found.node_id != Some(id) {
-            return Err(storage(format!(
-                "{} belongs to node {} of cluster {}, not to node {id} of {cluster_id}",
-                dir.display(),
-                found.node_id.unwrap_or(-1),
-                found.cluster_id.unwrap_or_default(),
-            )));
-        }
-        if let Some(directory_id) = found.directory_id {
-            return Ok(directory_id);
-        }
+    if let Some(directory_id) = belongs_to(fs, dir, cluster_id, id)? {
+        return Ok(directory_id);
     }
     let mut bytes = || (u128::from(random()) << 64 | u128::from(random())).to_be_bytes();
     let directory_id = new_directory_id(&mut bytes, &[]);
@@ -112,9 +108,32 @@ fn directory_id<F: FileSystem>(
     Ok(directory_id)
 }
 
+/// The id of the directory; `None` where it has none yet.
+pub(super) fn belongs_to<F: FileSystem>(
+    fs: &F,
+    dir: &Path,
+    cluster_id: &str,
+    id: i32,
+) -> Result<Option<uuid::Uuid>, NodeError> {
+    let storage = |reason: String| NodeError::Storage { reason };
+    let found = MetaProperties::load(fs, dir).map_err(|error| storage(error.to_string()))?;
+    let Some(found) = found else {
+        return Ok(None);
+    };
+    if found.cluster_id.as_deref() != Some(cluster_id) || found.node_id != Some(id) {
+        return Err(storage(format!(
+            "{} belongs to node {} of cluster {}, not to node {id} of {cluster_id}",
+            dir.display(),
+            found.node_id.unwrap_or(-1),
+            found.cluster_id.unwrap_or_default(),
+        )));
+    }
+    Ok(found.directory_id)
+}
+
 /// A random number: the keys of the standard library's hash maps are the operating system's.
-fn random() -> u64 {
+pub(super) fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-const LISTENER: &str = "CONTROLLER";
+pub(super) const LISTENER: &str = "CONTROLLER";

@@ -1,6 +1,8 @@
 //! Quorums in the memory of one process, and what an embedder may bring of its own.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod founding;
 
 use bytes::Bytes;
 use common::{Words, config};
