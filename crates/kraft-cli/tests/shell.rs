@@ -3,10 +3,17 @@
 // A failing unwrap is how a test fails, in its helpers too.
 #![allow(clippy::unwrap_used)]
 
+mod common;
+
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use common::Process;
+
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Recorded from Apache Kafka 4.4.0; their READMEs say how.
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/shell");
@@ -199,6 +206,46 @@ fn what_is_not_there_fails_and_what_is_no_command_is_wrong_usage() {
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(said.contains(why), "{said}");
     }
+}
+
+#[test]
+fn a_node_may_run_on_the_directory() {
+    let folder = unpacked("small-killed");
+    let config = folder.path().join("server.properties");
+    let text = format!(
+        "process.roles=controller\nnode.id=1\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
+         listeners=CONTROLLER://127.0.0.1:0\ncontroller.quorum.bootstrap.servers=127.0.0.1:9093\n\
+         metadata.max.idle.interval.ms=5\n",
+        folder.path().display()
+    );
+    fs::write(&config, text).unwrap();
+    let mut run = Command::new(env!("CARGO_BIN_EXE_kraft"));
+    run.arg("run").arg("-c").arg(&config).stdin(Stdio::null());
+    let _node = Process(run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let offset = || {
+        let output = shell(folder.path(), &["cat", "image/provenance"]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        // Whoever is stopped in the middle of a write is not waited for.
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.is_empty() || said.contains("it is being written"), "{said}");
+        let at = String::from_utf8(output.stdout).unwrap();
+        let offset = at.strip_prefix("offset ").and_then(|rest| rest.split(',').next());
+        offset.unwrap().parse::<i64>().unwrap()
+    };
+    // It leads, and goes on writing while it is looked at: at the same time there are blocks that are not yet used, and
+    // batches that are half there.
+    let deadline = Instant::now() + LIMIT;
+    let mut last = offset();
+    assert!(last >= 32, "{last}");
+    let end = last + 200;
+    while last < end {
+        let now = offset();
+        assert!(now >= last, "{now} after {last}");
+        last = now;
+        assert!(Instant::now() < deadline, "it stays at {last}");
+    }
+    let controllers = shown(folder.path(), &["ls", "image/cluster/controllers"]);
+    assert_eq!(controllers, "1\n");
 }
 
 #[test]

@@ -41,7 +41,6 @@ pub(crate) struct Arguments {
     #[arg(value_name = "FILE_OR_DIR")]
     path: PathBuf,
     /// cat, find, ls or tree, with paths
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<String>,
 }
 

@@ -77,6 +77,51 @@ fn dialogue(image: &Image, width: Option<usize>, lines: &[&str]) -> String {
     String::from_utf8(out).unwrap()
 }
 
+/// Records of every type with bytes that are almost right leave an image that can be walked in.
+#[test]
+fn no_record_makes_the_tree_panic() {
+    let examples = include_str!("../../../kraft-metadata/tests/vectors/records-carried.jsonl");
+    let others = include_str!("../../../kraft-metadata/tests/vectors/records.jsonl");
+    let values: Vec<Vec<u8>> = examples
+        .lines()
+        .chain(others.lines())
+        .map(|line| {
+            let example: serde_json::Value = serde_json::from_str(line).unwrap();
+            let hex = example["hex"].as_str().unwrap();
+            let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+            (0..hex.len()).step_by(2).map(byte).collect()
+        })
+        .collect();
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut draw = move |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % below as u64).unwrap()
+    };
+    let mut applied = 0;
+    for _ in 0..40 {
+        let mut image = Image::empty();
+        for _ in 0..400 {
+            let mut value = values[draw(values.len())].clone();
+            for _ in 0..draw(3) {
+                let at = 3.min(value.len() - 1) + draw(value.len().saturating_sub(3).max(1));
+                value[at] = [0, 1, 0x7f, 0x80, 0xff, draw(256) as u8][draw(6)];
+            }
+            if let Ok(frame) = MetadataFrame::parse(&value.into()) {
+                applied += usize::from(image.apply(&frame).is_ok());
+            }
+        }
+        let tree = dialogue(
+            &image,
+            Some(80),
+            &["tree /", "find /", "ls /*/*/*", "cat /image/*/*/*"],
+        );
+        assert!(tree.starts_with("image:\n"));
+    }
+    assert!(applied > 4_000, "{applied}");
+}
+
 #[test]
 fn ls_lists_leaves_first_and_directories_under_their_names() {
     let image = image();

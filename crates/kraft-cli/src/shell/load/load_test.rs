@@ -396,6 +396,11 @@ fn what_is_no_log_is_said_to_be_none() {
             );
         }
     }
+    let error = load(Path::new("/dev/zero")).unwrap_err().to_string();
+    assert!(
+        error.starts_with("/dev/zero: not a file of record batches"),
+        "{error}"
+    );
     let error = load(&folder.path().join("gone")).unwrap_err();
     assert!(error.is_gone(), "{error}");
 }

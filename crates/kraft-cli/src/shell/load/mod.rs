@@ -36,6 +36,12 @@ pub(super) fn load(path: &Path) -> Result<Loaded, LoadError> {
     if found.is_dir() {
         return directory::load(path);
     }
+    // A pipe would be waited for.
+    if !found.is_file() {
+        return Err(LoadError::NoBatches {
+            path: path.to_owned(),
+        });
+    }
     match snapshot_id(path)? {
         Some(id) => load_snapshot(path, id),
         None => load_segment(path),
