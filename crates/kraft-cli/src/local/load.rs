@@ -194,5 +194,5 @@ const MARK: u64 = 0x6b72_6166_742d_6c64;
 const CONTROLLER_ID: i32 = 1_000_000;
 
 const CLIENTS: u32 = 8;
-const ANSWER_LIMIT: Duration = Duration::from_secs(3);
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const RETRY: Duration = Duration::from_millis(20);

@@ -113,5 +113,5 @@ impl Drop for Process<'_> {
     }
 }
 
-const LIMIT: Duration = Duration::from_secs(40);
+const LIMIT: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(10);
