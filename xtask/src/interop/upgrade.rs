@@ -1,21 +1,30 @@
-//! A static quorum whose kraft.version Kafka's tool raises at run time, and which is a dynamic one from then on.
+//! A static quorum whose kraft.version the other side's tool raises at run time, and which is a dynamic one from then on.
 
 use std::path::Path;
 use std::time::Duration;
 
 use crate::eventually::eventually;
 use crate::interop::jars::{Finished, Jars, Tool};
-use crate::interop::quorum::{Kind, Mode, Quorum};
+use crate::interop::quorum::{Kind, Mode, Quorum, kraft};
 use crate::interop::voters::remove_and_add_follower;
 use crate::interop::{Failure, say};
 
 pub(crate) fn round(jars: &Jars, folder: &Path, kinds: &[Kind; 3], leader: Kind) -> Result<(), Failure> {
     let mut quorum = Quorum::started(jars, folder, Mode::Static, kinds)?;
     let status = quorum.lead_with(leader)?;
+    let other = match leader {
+        Kind::Kafka => Kind::Kraft,
+        Kind::Kraft => Kind::Kafka,
+    };
+    // The leader has to be found.
+    let asked = if status.leader == 1 { 2 } else { 1 };
     let features = |quorum: &Quorum<'_>, arguments: &[&str]| -> Result<Finished, Failure> {
-        let address = quorum.member(status.leader).address();
+        let address = quorum.member(asked).address();
         let arguments = [&["--bootstrap-controller", &address], arguments].concat();
-        quorum.jars().tool(Tool::Features, &arguments)
+        match other {
+            Kind::Kafka => quorum.jars().tool(Tool::Features, &arguments),
+            Kind::Kraft => kraft(&[&["features"], &arguments[..]].concat()),
+        }
     };
     let kraft_version = ["--feature", "kraft.version=1"];
     // Either leader refuses until every voter has reported what it supports, which it does only now and then.
@@ -32,14 +41,14 @@ pub(crate) fn round(jars: &Jars, folder: &Path, kinds: &[Kind; 3], leader: Kind)
     let described = features(&quorum, &["describe"])?.expect_success("the description")?;
     let level = described.lines().find(|line| line.contains("kraft.version"));
     if !level.is_some_and(|line| line.contains("FinalizedVersionLevel: 1")) {
-        return Err(format!("under {leader} kafka-features says {level:?}").into());
+        return Err(format!("under {leader} {other}'s tool says {level:?}").into());
     }
     let down = features(&quorum, &["downgrade", "--feature", "kraft.version=0"])?;
     if down.code == 0 {
         return Err(format!("under {leader} kraft.version went down: {}", down.stdout).into());
     }
     say(&format!(
-        "under leader {} ({leader}) kraft.version is 1 after {refused} refusals, and does not go down",
+        "under leader {} ({leader}) {other}'s tool raised kraft.version to 1 after {refused} refusals, and does not lower it",
         status.leader
     ));
 
@@ -50,10 +59,6 @@ pub(crate) fn round(jars: &Jars, folder: &Path, kinds: &[Kind; 3], leader: Kind)
         quorum.start(*id, *kind)?;
         quorum.wait_for_all()?;
     }
-    let other = match leader {
-        Kind::Kafka => Kind::Kraft,
-        Kind::Kraft => Kind::Kafka,
-    };
     let now = quorum.lead_with(other)?;
     say(&format!(
         "node {} ({other}) leads all three by bootstrap servers and the voters in their logs",
