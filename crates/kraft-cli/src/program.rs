@@ -89,10 +89,27 @@ pub(crate) fn wrong_usage(what: &str) -> ! {
 }
 
 fn one_line(error: &dyn Error) -> String {
-    error
-        .to_string()
-        .lines()
-        .map(str::trim)
-        .collect::<Vec<_>>()
-        .join(" ")
+    let text = error.to_string();
+    let lines: Vec<_> = text.lines().map(str::trim).collect();
+    printable(&lines.join(" "))
+}
+
+/// Text from elsewhere, which must neither break a line nor steer a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    let one = |character: char| if character.is_control() { ' ' } else { character };
+    text.chars().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_told_in_one_line() {
+        let error = "refused:\n  because\r\nof\u{1b}[2J\u{85}it\tall";
+        assert_eq!(
+            one_line(Box::<dyn Error>::from(error).as_ref()),
+            "refused: because of [2J it all"
+        );
+    }
 }

@@ -285,6 +285,7 @@ fn wrong_usage_asks_nobody() {
         ),
         (&["upgrade", "--feature", "a=1", "--unsafe"], "--unsafe"),
         (&["describe", "--node-id=-1"], "--node-id"),
+        (&["describe", "--timeout", "18446744073709551615"], "--timeout"),
         (
             &["describe", "--bootstrap-server", "127.0.0.1:1"],
             "exactly one of",

@@ -124,13 +124,15 @@ impl Admin {
         mut attempt: impl FnMut(&Address, Instant) -> Result<T, Attempt>,
     ) -> Result<T, AdminError> {
         let overall = Instant::now() + self.patience;
+        let mut last = None;
         loop {
-            let mut last = None;
             for address in &self.bootstrap {
                 let deadline = overall.min(Instant::now() + REQUEST_TIMEOUT);
                 match attempt(address, deadline) {
                     Ok(answer) => return Ok(answer),
                     Err(Attempt::Final(error)) => return Err(error),
+                    // An attempt that is cut short says less than the one before it.
+                    Err(Attempt::Again(_)) if last.is_some() && Instant::now() >= overall => {}
                     Err(Attempt::Again(problem)) => last = Some((address.clone(), problem)),
                 }
             }

@@ -15,7 +15,7 @@ pub(crate) struct Bootstrap {
     #[arg(long, global = true, value_name = "HOST:PORT,…", value_delimiter = ',')]
     bootstrap_server: Vec<Address>,
     /// How long to look for an active controller
-    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX))]
     timeout: u64,
 }
 
@@ -33,3 +33,6 @@ impl Bootstrap {
         }
     }
 }
+
+/// As many milliseconds as a request can carry.
+const SECONDS_MAX: u64 = i32::MAX as u64 / 1000;

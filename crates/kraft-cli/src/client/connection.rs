@@ -22,6 +22,8 @@ pub(crate) enum ConnectionError {
     Io(#[from] io::Error),
     #[error("no answer in time")]
     Timeout,
+    #[error("the connection was closed before the answer was whole")]
+    Closed,
     #[error("an answer of {size} bytes is longer than a tool takes")]
     FrameSize { size: i64 },
     #[error("the answer cannot be read: {0}")]
@@ -131,9 +133,18 @@ impl Connection {
         )?)
     }
 
-    fn read(&mut self, buffer: &mut [u8], deadline: Instant) -> Result<(), ConnectionError> {
-        self.stream.set_read_timeout(Some(time_left(deadline)?))?;
-        self.stream.read_exact(buffer).map_err(timed_out)
+    /// The deadline is that of all the bytes: a timeout of the operating system begins anew with each of them.
+    fn read(&mut self, mut buffer: &mut [u8], deadline: Instant) -> Result<(), ConnectionError> {
+        while !buffer.is_empty() {
+            self.stream.set_read_timeout(Some(time_left(deadline)?))?;
+            match self.stream.read(buffer) {
+                Ok(0) => return Err(ConnectionError::Closed),
+                Ok(count) => buffer = &mut buffer[count..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(timed_out(error)),
+            }
+        }
+        Ok(())
     }
 }
 

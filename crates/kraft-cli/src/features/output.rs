@@ -4,6 +4,7 @@ use kraft_metadata::feature::{METADATA_VERSION, MetadataVersion};
 use serde_json::{Value, json};
 
 use crate::client::{FeatureOutcome, Features};
+use crate::program::printable;
 
 /// What is done with levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,12 +99,6 @@ fn shown(name: &str, level: i16) -> String {
         Some(version) => version.name().to_owned(),
         None => format!("UNKNOWN {level}"),
     }
-}
-
-/// Text from elsewhere must neither break a line nor steer a terminal.
-fn printable(text: &str) -> String {
-    let one = |character: char| if character.is_control() { ' ' } else { character };
-    text.chars().map(one).collect()
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::client::Described;
+use crate::program::printable;
 
 /// What makes an answer unprintable.
 #[derive(Debug, PartialEq, Eq, Error)]
@@ -48,7 +49,7 @@ pub(crate) fn status(described: &Described) -> Result<String, OutputError> {
     ];
     Ok(lines
         .iter()
-        .map(|(label, value)| format!("{label:<24}{value}\n"))
+        .map(|(label, value)| format!("{label:<24}{}\n", printable(value)))
         .collect())
 }
 

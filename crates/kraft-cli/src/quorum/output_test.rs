@@ -58,6 +58,19 @@ fn status_lines() {
 }
 
 #[test]
+fn a_name_from_elsewhere_stays_on_its_line() {
+    let mut described = described(2, vec![replica(2, 0, 42, 1000)], vec![]);
+    described.cluster_id = "clu\nster\u{1b}[2J".to_owned();
+    described.nodes[0].listeners[0].host = "a\nb".to_owned();
+    let printed = status(&described).unwrap();
+    assert_eq!(printed.lines().count(), 8, "{printed}");
+    assert!(
+        printed.starts_with("ClusterId:              clu ster [2J\n"),
+        "{printed}"
+    );
+}
+
+#[test]
 fn lag_times() {
     let cases = [
         // The leader itself is the slowest, or as slow as the slowest that comes behind it.

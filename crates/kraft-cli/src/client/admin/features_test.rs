@@ -270,6 +270,29 @@ fn features_of_a_node() {
 }
 
 #[test]
+fn an_answer_that_comes_byte_by_byte_has_no_more_time_than_any() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string().parse().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            // The client hangs up first.
+            let announced = 100_i32.to_be_bytes();
+            let mut bytes = announced.iter().chain(&[0; 50]);
+            while bytes
+                .next()
+                .is_some_and(|byte| stream.write_all(&[*byte]).is_ok())
+            {
+                thread::sleep(Duration::from_millis(50));
+            }
+        }
+    });
+    let admin = Admin::new(vec![address], EndpointKind::Controllers, Duration::from_secs(1));
+    let error = admin.describe_features(None).unwrap_err();
+    assert!(error.to_string().ends_with("no answer in time"), "{error}");
+}
+
+#[test]
 fn a_node_that_is_not_registered() {
     let admin = Server::new(None, Answer::None).start();
     let error = admin.describe_features(Some(7)).unwrap_err();
