@@ -6,7 +6,7 @@ use crate::{
     epoch_checks::EpochChecks,
     epochs::EpochCache,
     examined_segment::{ExaminedSegment, scan_all},
-    in_range::{require_epochs_and_levels, require_offsets_in_range},
+    in_range::{require_end_in_range, require_epochs_and_levels, require_offsets_in_range},
     names::log_file,
     needed_names::require_names,
     open_error::OpenError,
@@ -115,8 +115,9 @@ pub(crate) fn examine<F: FileSystem>(
     {
         examined.epochs.assign(newest.epoch, newest.start_offset);
     }
-    require_quorum_state(dir, contents, &examined)?;
+    require_end_in_range(dir, &examined)?;
     require_epochs_and_levels(dir, contents, &examined)?;
+    require_quorum_state(dir, contents, &examined)?;
     require_names(dir, contents, &examined)?;
     Ok(examined)
 }

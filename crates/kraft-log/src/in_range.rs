@@ -24,6 +24,20 @@ pub(crate) fn require_offsets_in_range(dir: &Path, contents: &Contents) -> Resul
     }
 }
 
+/// Refuses a log that begins in the range and does not end there.
+pub(crate) fn require_end_in_range<F: FileSystem>(
+    dir: &Path,
+    examined: &Examined<F>,
+) -> Result<(), OpenError> {
+    match examined.segments.last() {
+        Some(last) if examined.end > MAX_OFFSET => Err(OpenError::OffsetOutOfRange {
+            path: dir.join(log_file(last.base)),
+            offset: examined.end,
+        }),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses a log in an epoch that none follows, a stored or an entered one, and a kraft.version of a later release.
 pub(crate) fn require_epochs_and_levels<F: FileSystem>(
     dir: &Path,

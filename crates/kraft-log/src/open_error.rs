@@ -103,12 +103,12 @@ pub enum OpenError {
         /// The directory.
         path: PathBuf,
     },
-    /// A segment or a snapshot whose name says that the log comes further than any does.
+    /// A segment or a snapshot by which the log comes further than any does. No checksum covers a name.
     #[error("{}: no log comes to offset {offset}: the file has a wrong name", path.display())]
     OffsetOutOfRange {
         /// The file.
         path: PathBuf,
-        /// The offset in its name.
+        /// The offset in its name, or at which it ends.
         offset: i64,
     },
     /// An epoch that none follows. No checksum covers it.

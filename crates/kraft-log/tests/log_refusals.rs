@@ -1,9 +1,10 @@
 //! Theme LOG of the scenarios: what may not stand in a log. The ids are those of the list that docs/scenarios.md shows.
 
 use bytes::Bytes;
-use kraft_core::{ElectionState, Epoch, Instant, MAX_EPOCH, MAX_OFFSET, Ticket};
+use kraft_core::{ElectionState, Epoch, Instant, MAX_EPOCH, MAX_OFFSET, SnapshotId, Ticket};
 use kraft_fs::{File, FileSystem, MemFs, Open};
 use kraft_log::{LogOptions, OpenError, Refusal, StorageOp, batch_info, open, quorum_state, verify};
+use kraft_snapshot::{SnapshotHeader, SnapshotWriter};
 use kraft_wire::{
     UnknownTags,
     batch::{BatchBuilder, BatchView},
@@ -170,6 +171,53 @@ fn a_name_with_an_offset_that_no_log_comes_to_is_refused() {
             }
         }
     }
+}
+
+/// A segment may begin where a log may end, and go on from there. A replica does not start on that, so nobody finds it good.
+#[test]
+fn a_log_that_ends_where_no_log_comes_to_is_refused() {
+    let dir = Path::new("/log");
+    let base = MAX_OFFSET - 1;
+    let refused = |records: usize| {
+        let fs = MemFs::new();
+        fs.create_dir_all(dir).unwrap();
+        let header = SnapshotHeader {
+            last_contained_log_timestamp: 0,
+            kraft_version: 0,
+            voters: None,
+        };
+        let id = SnapshotId {
+            end_offset: base,
+            epoch: Epoch(1),
+        };
+        SnapshotWriter::create(&fs, dir, id, &header, || 0)
+            .unwrap()
+            .freeze()
+            .unwrap();
+        let mut batch = BatchBuilder::data(0);
+        for _ in 0..records {
+            batch.push(b"record").unwrap();
+        }
+        let segment = dir.join(format!("{base:020}.log"));
+        let file = fs.open(&segment, Open::CreateNew).unwrap();
+        file.write_all_at(&batch.build(base, 1), 0).unwrap();
+        let election = ElectionState {
+            epoch: Epoch(1),
+            leader: None,
+            voted: None,
+            voters: Vec::new(),
+            kraft_version: 0,
+        };
+        quorum_state::store(&fs, dir, &election).unwrap();
+        let verified = verify(&fs, dir).err().map(|refusal| refusal.cause.to_string());
+        let opened = open(fs, dir, LogOptions::default()).err();
+        assert_eq!(verified, opened.map(|refusal| refusal.cause.to_string()));
+        verified
+    };
+    assert_eq!(refused(1), None);
+    let end = MAX_OFFSET + 2;
+    let expected = format!("/log/{base:020}.log: no log comes to offset {end}: the file has a wrong name");
+    assert_eq!(refused(3), Some(expected));
 }
 
 /// The replica does not start on these, so neither the log nor whoever verifies it finds them good.

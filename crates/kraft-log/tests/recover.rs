@@ -7,13 +7,15 @@ mod edits;
 
 use common::{VECTORS, files, unpack};
 use edits::apply;
-use kraft_core::{ElectionState, Epoch, LogView};
-use kraft_fs::{Fault, FaultyFs, FileSystem, MemFs, Unsynced};
+use kraft_core::{ElectionState, Epoch, LogView, MAX_OFFSET, SnapshotId};
+use kraft_fs::{Fault, FaultyFs, File, FileSystem, MemFs, Open, Unsynced};
 use kraft_log::{
     LogOptions, METADATA_PARTITION_DIR, MetaProperties, Refusal, check_directories, open, quorum_state,
     recover::{RecoverError, RecoverForm, RecoverInputs, RecoverPlan, WayOut, plan_recovery},
     verify,
 };
+use kraft_snapshot::{SnapshotHeader, SnapshotWriter};
+use kraft_wire::batch::BatchBuilder;
 use serde_json::Value;
 use std::{
     collections::BTreeMap,
@@ -216,6 +218,40 @@ fn a_stored_epoch_that_none_follows_is_lost_like_a_file_that_cannot_be_read() {
         let refused = plan(&with_stored("voter-changes-n1"), form).expect_err("it would keep the epoch");
         assert!(matches!(refused, RecoverError::ElectionLost { .. }), "{refused}");
     }
+}
+
+/// There is nothing in it that could be cut.
+#[test]
+fn a_log_that_ends_where_no_log_comes_to_is_fetched_again() {
+    let (fs, dir) = unpack("voter-changes-n1");
+    for (name, _) in files(&fs, &dir) {
+        if name.starts_with("0000") || name == "leader-epoch-checkpoint" {
+            fs.remove(&dir.join(name)).expect("removed");
+        }
+    }
+    let id = SnapshotId {
+        end_offset: MAX_OFFSET,
+        epoch: Epoch(1),
+    };
+    let header = SnapshotHeader {
+        last_contained_log_timestamp: 0,
+        kraft_version: 1,
+        voters: None,
+    };
+    let snapshot = SnapshotWriter::create(&fs, &dir, id, &header, || 0).expect("created");
+    snapshot.freeze().expect("written");
+    let mut batch = BatchBuilder::data(0);
+    batch.push(b"one too many").expect("it fits");
+    let segment = dir.join(format!("{MAX_OFFSET:020}.log"));
+    let file = fs.open(&segment, Open::CreateNew).expect("created");
+    file.write_all_at(&batch.build(MAX_OFFSET, 1), 0)
+        .expect("written");
+    let refused = plan(&fs, RecoverForm::Cut).expect_err("nothing is cut");
+    assert!(matches!(refused, RecoverError::InTheWay(_)), "{refused}");
+    assert_eq!(
+        follow(&fs, "the end"),
+        "--refetch -> 0..0 epoch 0, new directory id"
+    );
 }
 
 /// A way out of something, and what has to hold at every moment of it at which a node would start.

@@ -1,6 +1,6 @@
 //! What always holds.
 
-use super::{MAX_EPOCH, Replica};
+use super::{MAX_EPOCH, MAX_OFFSET, Replica};
 use crate::{ids::Epoch, offsets::LogEnd, role::Role};
 
 impl Replica {
@@ -26,6 +26,7 @@ impl Replica {
                 end.last_epoch <= self.epoch,
                 "the log has no epoch that the replica does not know"
             );
+            assert!(end.last_offset <= MAX_OFFSET, "a log ends where a start opens it");
             if let Some(high_watermark) = self.high_watermark {
                 assert!(
                     high_watermark <= end.last_offset,

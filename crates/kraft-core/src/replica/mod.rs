@@ -55,7 +55,7 @@ use crate::{
     voter_set::{VoterNode, VoterSet},
 };
 use abstention::Abstention;
-use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
 use core::time::Duration;
 use snapshot_response::Installing;
 use tickets::Tickets;
@@ -74,6 +74,9 @@ const MISSED_ELECTIONS: i32 = 1000;
 
 /// No log of ours ends behind it. A peer or a file that goes further is not believed: a leader could not append behind that.
 pub const MAX_OFFSET: i64 = i64::MAX / 2;
+
+/// So far before [`MAX_OFFSET`] a leader appends nothing any more. No batch has so many records.
+const LAST_ROOM: i64 = 1 << 32;
 
 /// One replica of the metadata quorum.
 ///
@@ -368,6 +371,19 @@ impl Replica {
     /// Half the fetch timeout in whole milliseconds, as Kafka divides.
     fn heartbeat_period(&self) -> Duration {
         Duration::from_millis(u64::try_from(self.config.fetch_timeout.as_millis() / 2).unwrap_or(u64::MAX))
+    }
+
+    /// Whether a leader that appended to its log might make one that nobody opens.
+    fn log_is_full(turn: &Turn<'_>) -> bool {
+        turn.end.last_offset > MAX_OFFSET - LAST_ROOM
+    }
+
+    fn offsets_exhausted(&mut self, turn: &mut Turn<'_>) {
+        let reason = format!(
+            "the log ends at offset {}: a leader can append nothing behind it",
+            turn.end.last_offset
+        );
+        self.fatal(reason, turn);
     }
 
     /// What was stored contradicts what a peer says, and going on could lose what is committed.

@@ -36,6 +36,11 @@ impl Replica {
         if let Err(reason) = self.check_offer(&offer) {
             return turn.emit(Action::Refuse { reply, reason });
         }
+        if Self::log_is_full(turn) {
+            let reason = Refusal::ShuttingDown;
+            turn.emit(Action::Refuse { reply, reason });
+            return self.offsets_exhausted(turn);
+        }
         let base = turn.end.last_offset;
         let end = base + i64::from(records);
         let epoch = self.epoch;

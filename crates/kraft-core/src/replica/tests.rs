@@ -4,6 +4,7 @@ mod abstention;
 mod cluster;
 mod harness;
 mod hostile;
+mod limits;
 mod parked_fetches;
 mod snapshots;
 mod update_voter;

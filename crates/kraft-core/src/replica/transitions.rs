@@ -160,6 +160,9 @@ impl Replica {
             );
             return self.fatal(reason, turn);
         }
+        if Self::log_is_full(turn) {
+            return self.offsets_exhausted(turn);
+        }
         let epoch_start = turn.end.last_offset;
         let records = self.first_records(granting);
         let mut leader = Leader::new(

@@ -17,7 +17,7 @@ use crate::{
     open_error::OpenError,
     tail::NotTorn,
 };
-use kraft_core::SnapshotId;
+use kraft_core::{MAX_OFFSET, SnapshotId};
 use kraft_fs::FileSystem;
 use kraft_snapshot::frozen_name;
 use std::ops::Range;
@@ -30,6 +30,14 @@ pub(super) fn plan<F: FileSystem>(fs: &F, directory: &Directory) -> Result<Recov
     };
     let survey = Survey::read(fs, directory)?;
     let kept = kept_segments(&survey);
+    if let Some(last) = survey.segments[kept.clone()].last()
+        && last.end.offset > MAX_OFFSET
+    {
+        // Whole batches, too far on: nothing tells which of them should not be there.
+        let path = directory.partition.join(log_file(last.base));
+        let offset = last.end.offset;
+        return Err(OpenError::OffsetOutOfRange { path, offset }.into());
+    }
     let ahead = survey.damaged.iter().copied().filter(|id| {
         let log = &survey.segments[kept.clone()];
         *id != SnapshotId::BOOTSTRAP && !makes_up_for(*id, log)

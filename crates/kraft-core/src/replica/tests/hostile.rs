@@ -15,8 +15,7 @@ use crate::{
     handles::{PayloadId, ReplyId, RequestId, Ticket},
     ids::{Epoch, NodeId, ReplicaKey},
     offsets::{LogEnd, LogOffsetMetadata, SnapshotId},
-    open_error::OpenError,
-    replica::{MAX_OFFSET, Replica},
+    replica::Replica,
     rng::Rng,
     time::{Instant, Time},
     voter_set::SupportedVersions,
@@ -370,30 +369,6 @@ fn no_event_makes_a_replica_panic() {
         run(&[1, 2, 3], seed);
         run(&[2, 3], seed);
         run(&[1], seed);
-    }
-}
-
-/// A log that a damaged name puts at the end of all offsets: whoever led on it could not append a record.
-#[test]
-fn a_log_that_ends_further_than_any_is_not_opened() {
-    for (end, opens) in [(MAX_OFFSET, true), (MAX_OFFSET + 1, false), (i64::MAX, false)] {
-        let mut log = TestLog::new();
-        log.end.last_offset = end;
-        let now = Time {
-            mono: Instant::from_millis(1000),
-            wall_ms: 1_000_000,
-        };
-        // With others to vote for it, it appends nothing yet.
-        let opened = Replica::open(
-            config(&[1, 2, 3]),
-            Recovered::default(),
-            &log,
-            now,
-            &mut Vec::new(),
-        );
-        let refused = opened.err();
-        let expected = (!opens).then_some(OpenError::OffsetOutOfRange(end));
-        assert_eq!(refused, expected);
     }
 }
 
