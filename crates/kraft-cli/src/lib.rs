@@ -27,6 +27,7 @@ mod info;
 pub mod local;
 mod out;
 mod perf;
+mod printable;
 mod program;
 mod progress;
 mod quorum;

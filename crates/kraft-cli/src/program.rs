@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::out::is_reader_gone;
+use crate::printable::printable;
 use crate::{
     decode, demo, dump, features, format, info, perf, quorum, random_uuid, recover, run, shell, signals,
     verify,
@@ -91,13 +92,7 @@ pub(crate) fn wrong_usage(what: &str) -> ! {
 fn one_line(error: &dyn Error) -> String {
     let text = error.to_string();
     let lines: Vec<_> = text.lines().map(str::trim).collect();
-    printable(&lines.join(" "))
-}
-
-/// Text from elsewhere, which must neither break a line nor steer a terminal.
-pub(crate) fn printable(text: &str) -> String {
-    let one = |character: char| if character.is_control() { ' ' } else { character };
-    text.chars().map(one).collect()
+    printable(&lines.join(" ")).into_owned()
 }
 
 #[cfg(test)]
@@ -109,7 +104,7 @@ mod tests {
         let error = "refused:\n  because\r\nof\u{1b}[2J\u{85}it\tall";
         assert_eq!(
             one_line(Box::<dyn Error>::from(error).as_ref()),
-            "refused: because of [2J it all"
+            "refused: because of\\u001b[2J\\u0085it\\tall"
         );
     }
 }

@@ -4,7 +4,7 @@ use kraft_metadata::feature::{METADATA_VERSION, MetadataVersion};
 use serde_json::{Value, json};
 
 use crate::client::{FeatureOutcome, Features};
-use crate::program::printable;
+use crate::printable::printable;
 
 /// What is done with levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

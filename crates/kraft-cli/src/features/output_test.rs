@@ -114,7 +114,7 @@ fn a_text_from_elsewhere_stays_on_its_line() {
     let refused = outcome("a\u{1b}[2J", 1, ErrorCode::InvalidRequest, Some("one\r\ntwo"));
     assert_eq!(
         outcomes(&[refused], Operation::Upgrade, false),
-        "Could not upgrade a [2J to 1. one  two\n"
+        "Could not upgrade a\\u001b[2J to 1. one\\r\\ntwo\n"
     );
     let described = known(&[("a\nb", 0, 1)], &[], None);
     assert_eq!(features(&described).lines().count(), 1);

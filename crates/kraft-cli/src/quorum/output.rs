@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use thiserror::Error;
 
 use crate::client::Described;
-use crate::program::printable;
+use crate::printable::printable;
 
 /// What makes an answer unprintable.
 #[derive(Debug, PartialEq, Eq, Error)]

@@ -65,7 +65,7 @@ fn a_name_from_elsewhere_stays_on_its_line() {
     let printed = status(&described).unwrap();
     assert_eq!(printed.lines().count(), 8, "{printed}");
     assert!(
-        printed.starts_with("ClusterId:              clu ster [2J\n"),
+        printed.starts_with("ClusterId:              clu\\nster\\u001b[2J\n"),
         "{printed}"
     );
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::text::printable;
+use crate::printable::printable;
 
 /// Writes the names in as few lines as the width allows; without a width one on a line.
 pub(super) fn write<S: AsRef<str>>(out: &mut dyn Write, width: Option<usize>, names: &[S]) -> io::Result<()> {

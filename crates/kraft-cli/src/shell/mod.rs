@@ -20,10 +20,10 @@ use std::process::ExitCode;
 
 use crate::Outcome;
 use crate::out::Out;
+use crate::printable::printable;
 use crate::program::wrong_usage;
 use commands::Command;
 use session::Session;
-use text::printable;
 
 /// Walk the metadata as a tree: the newest snapshot of a directory and the log behind it, or a single file
 #[derive(clap::Args)]

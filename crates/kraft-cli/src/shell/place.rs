@@ -3,7 +3,7 @@
 use super::glob::Component;
 use super::image::Image;
 use super::node::Node;
-use super::text::printable;
+use crate::printable::printable;
 
 /// A place that was found: the names that lead there, and what is there.
 #[derive(Clone)]

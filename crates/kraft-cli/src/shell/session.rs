@@ -8,7 +8,7 @@ use super::commands::{self, Command};
 use super::image::Image;
 use super::node::Node;
 use super::place::{Place, shown, visit};
-use super::text::printable;
+use crate::printable::printable;
 
 /// Where one stands, and to whom one speaks.
 pub(super) struct Session<'a> {
