@@ -173,6 +173,24 @@ fn a_clean_stop_leaves_neither_zeros_nor_the_spare_file_and_a_kill_is_no_damage(
     }
 }
 
+/// Whoever tidies up does not know the file, and nothing in it is needed.
+#[test]
+fn a_spare_file_that_somebody_has_removed_is_not_missed() {
+    let fs = MemFs::new();
+    let mut log = Log::new(&fs, Path::new(DIR), options());
+    let mut removed = 0;
+    for _ in 0..40 {
+        if is_there(&fs, SPARE) {
+            fs.remove(&Path::new(DIR).join(SPARE)).expect("removed");
+            removed += 1;
+        }
+        log.append(700).expect("appended");
+        log.prepare();
+    }
+    assert!(removed >= 3, "the spare file was there {removed} times");
+    assert_eq!(log.batches(), log.appended);
+}
+
 #[test]
 fn a_large_write_extends_the_file_and_asks_for_nothing() {
     let fs = MemFs::new();

@@ -25,7 +25,7 @@ use kraft_core::{BatchInfo, SnapshotId, Ticket};
 use kraft_fs::{File, FileSystem, Open};
 use kraft_snapshot::{FetchedSnapshot, FetchedSnapshotError};
 use kraft_wire::batch::BatchHeader;
-use std::{collections::VecDeque, sync::Arc};
+use std::{collections::VecDeque, io, sync::Arc};
 
 /// Performs operations. There is one per log, on one thread.
 ///
@@ -381,8 +381,12 @@ impl<F: FileSystem> LogWriter<F> {
     fn roll(&self, base: i64) -> Result<(), StorageError> {
         self.seal_last_segment()?;
         let dir = &self.shared.dir;
-        let spare = self.blocks.take_spare(base);
-        let (segment, size) = match spare.map_err(failed("renaming the spare file in", dir))? {
+        let spare = match self.blocks.take_spare(base) {
+            // Somebody has tidied up a file that they did not know. Where it is the directory that is gone, that is found next.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            spare => spare.map_err(failed("renaming the spare file in", dir))?,
+        };
+        let (segment, size) = match spare {
             Some(size) => (open_segment(&self.shared.fs, dir, base, Open::ReadWrite)?, size),
             None => (create_segment(&self.shared.fs, dir, base)?, 0),
         };
