@@ -15,8 +15,8 @@ use kraft_cli::local::HeldPort;
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 
-/// A voter that is alone, at kraft.version 0 and the levels of 4.0; its process with its port, and its address.
-fn lone_voter(folder: &Path) -> ((Process, HeldPort), String) {
+/// A voter that is alone, at kraft.version 0 and the levels of a release; its process with its port, and its address.
+fn lone_voter(folder: &Path, release: &str) -> ((Process, HeldPort), String) {
     let port = HeldPort::find().unwrap();
     let address = format!("127.0.0.1:{}", port.number());
     let config = folder.join("server.properties");
@@ -26,7 +26,7 @@ fn lone_voter(folder: &Path) -> ((Process, HeldPort), String) {
         folder.join("data").display()
     );
     fs::write(&config, text).unwrap();
-    let cluster = ["-t", "6PMpHYL9QkeyXRj9Nrp4KA", "--release-version", "4.0"];
+    let cluster = ["-t", "6PMpHYL9QkeyXRj9Nrp4KA", "--release-version", release];
     let mut formatting = Command::new(KRAFT);
     formatting.arg("format").arg("-c").arg(&config).args(cluster);
     let output = formatting.output().unwrap();
@@ -83,7 +83,7 @@ fn line(output: &Output, feature: &str) -> String {
 #[test]
 fn levels_of_a_running_controller() {
     let folder = tempfile::tempdir().unwrap();
-    let (_process, address) = lone_voter(folder.path());
+    let (_process, address) = lone_voter(folder.path(), "4.0");
     // Where Kafka's tool has the address.
     let ask = |arguments: &[&str]| features(&[&["--bootstrap-controller", &address], arguments].concat());
     let kraft_version = |level| {
@@ -156,7 +156,7 @@ fn levels_of_a_running_controller() {
 #[test]
 fn levels_that_a_controller_does_not_grant() {
     let folder = tempfile::tempdir().unwrap();
-    let (_process, address) = lone_voter(folder.path());
+    let (_process, address) = lone_voter(folder.path(), "4.0");
     let ask = |arguments: &[&str]| features(&[arguments, &["--bootstrap-controller", &address]].concat());
     let for_all =
         "The update failed for all features since the following feature had an error: Invalid update version";
@@ -213,7 +213,7 @@ fn levels_that_a_controller_does_not_grant() {
 #[test]
 fn a_node_is_asked_by_its_id_once_it_is_registered() {
     let folder = tempfile::tempdir().unwrap();
-    let (_process, address) = lone_voter(folder.path());
+    let (_process, address) = lone_voter(folder.path(), "4.0");
     let ask = |id: &str, timeout: &str| {
         let place = ["--bootstrap-controller", &address, "--timeout", timeout];
         features(&[&place[..], &["describe", "--node-id", id]].concat())
@@ -235,6 +235,37 @@ fn a_node_is_asked_by_its_id_once_it_is_registered() {
         is_right
     });
     assert!(is_told, "{said:?}");
+}
+
+#[test]
+fn a_leader_is_found_where_no_controller_can_register() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_process, address) = lone_voter(folder.path(), "3.6");
+    let ask = |arguments: &[&str]| features(&[&["--bootstrap-controller", &address], arguments].concat());
+    let described = ask(&["describe"]);
+    assert!(line(&described, "metadata.version").ends_with("FinalizedVersionLevel: 3.6-IV2"));
+    let upgrade = ask(&["upgrade", "--feature", "kraft.version=1"]);
+    assert_eq!(told(&upgrade), done("kraft.version was upgraded to 1."));
+    let quorum = [
+        "quorum",
+        "describe",
+        "--status",
+        "--bootstrap-controller",
+        &address,
+    ];
+    let status = told(&Command::new(KRAFT).args(quorum).output().unwrap()).1;
+    assert!(
+        status.starts_with("ClusterId:              unknown\nLeaderId:               1\n"),
+        "{status}"
+    );
+    let by_id = features(&[
+        "describe",
+        "--node-id=1",
+        "--timeout=1",
+        "--bootstrap-controller",
+        &address,
+    ]);
+    assert_eq!(by_id.status.code(), Some(1), "{by_id:?}");
 }
 
 #[test]

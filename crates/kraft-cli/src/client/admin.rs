@@ -6,10 +6,11 @@ mod voter_change;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use kraft_metadata::feature::METADATA_VERSION;
 use kraft_wire::message::{
     DescribeClusterRequest, DescribeClusterResponse, DescribeClusterResponseBroker, DescribeQuorumRequest,
-    DescribeQuorumRequestPartition, DescribeQuorumRequestTopic, DescribeQuorumResponse,
-    DescribeQuorumResponseNode, DescribeQuorumResponsePartition,
+    DescribeQuorumRequestPartition, DescribeQuorumRequestTopic, DescribeQuorumResponseNode,
+    DescribeQuorumResponsePartition,
 };
 use kraft_wire::{ErrorCode, Request};
 use thiserror::Error;
@@ -75,7 +76,8 @@ pub(crate) enum AdminError {
 
 /// The answer of DescribeQuorum with the name of the cluster.
 pub(crate) struct Described {
-    pub(crate) cluster_id: String,
+    /// Not told below metadata version 3.7-IV0.
+    pub(crate) cluster_id: Option<String>,
     pub(crate) partition: DescribeQuorumResponsePartition,
     pub(crate) nodes: Vec<DescribeQuorumResponseNode>,
 }
@@ -149,29 +151,37 @@ impl Admin {
     }
 
     fn describe_quorum_through(&self, address: &Address, deadline: Instant) -> Result<Described, Attempt> {
-        let (cluster_id, target, mut connection) = self.connect_to_leader(address, deadline)?;
-        let response = connection.ask(&describe_quorum_request(), deadline)?;
-        self.check_quorum(&target, cluster_id, response)
+        let mut leader = self.connect_to_leader(address, deadline)?;
+        let (partition, nodes) = leader.describe_quorum(deadline)?;
+        let cluster_id = leader.cluster_id.take();
+        if cluster_id.is_none() {
+            leader.check_begun(deadline)?;
+        }
+        Ok(Described {
+            cluster_id,
+            partition,
+            nodes,
+        })
     }
 
-    /// A connection to whoever answers for the quorum, its address, and the id of the cluster.
-    fn connect_to_leader(
-        &self,
-        address: &Address,
-        deadline: Instant,
-    ) -> Result<(String, Address, Connection), Attempt> {
+    /// A connection to whoever answers for the quorum.
+    fn connect_to_leader(&self, address: &Address, deadline: Instant) -> Result<Leader, Attempt> {
         let mut connection = Connection::open(address, deadline)?;
         let cluster = self.describe_cluster(&mut connection, address, deadline)?;
-        let controller = cluster
-            .brokers
-            .iter()
-            .find(|node| node.broker_id == cluster.controller_id);
+        let controller = cluster.as_ref().and_then(|cluster| {
+            let mut nodes = cluster.brokers.iter();
+            nodes.find(|node| node.broker_id == cluster.controller_id)
+        });
         let (target, connection) = match (self.kind, controller) {
             (EndpointKind::Controllers, Some(node)) => connect_to(node, address, deadline)?,
             // A controller lists only those that have registered. The node that was asked may lead all the same.
             (EndpointKind::Controllers, None) | (EndpointKind::Brokers, _) => (address.clone(), connection),
         };
-        Ok((cluster.cluster_id, target, connection))
+        Ok(Leader {
+            cluster_id: cluster.map(|cluster| cluster.cluster_id),
+            address: target,
+            connection,
+        })
     }
 
     /// A connection to a node that is listed at an address, and the address of the node.
@@ -183,7 +193,7 @@ impl Admin {
     ) -> Result<(Address, Connection), Attempt> {
         let mut connection = Connection::open(address, deadline)?;
         let cluster = self.describe_cluster(&mut connection, address, deadline)?;
-        let mut nodes = cluster.brokers.iter();
+        let mut nodes = cluster.iter().flat_map(|cluster| &cluster.brokers);
         match nodes.find(|node| node.broker_id == node_id) {
             Some(node) => connect_to(node, address, deadline),
             None => Err(Attempt::Again(format!(
@@ -200,7 +210,11 @@ impl Admin {
         deadline: Instant,
         request: &R,
     ) -> Result<(Address, R::Response), Attempt> {
-        let (_, target, mut connection) = self.connect_to_leader(address, deadline)?;
+        let Leader {
+            address: target,
+            mut connection,
+            ..
+        } = self.connect_to_leader(address, deadline)?;
         match connection.ask(request, Instant::now() + self.patience) {
             Ok(response) => Ok((target, response)),
             Err(problem @ (ConnectionError::NotServed { .. } | ConnectionError::Encode(_))) => {
@@ -217,12 +231,14 @@ impl Admin {
         }
     }
 
+    /// The nodes that are registered; none where the metadata version knows no registrations of controllers, or none has
+    /// been written yet.
     fn describe_cluster(
         &self,
         connection: &mut Connection,
         address: &Address,
         deadline: Instant,
-    ) -> Result<DescribeClusterResponse, Attempt> {
+    ) -> Result<Option<DescribeClusterResponse>, Attempt> {
         let wanted = match self.kind {
             EndpointKind::Brokers => 1,
             EndpointKind::Controllers => 2,
@@ -233,20 +249,46 @@ impl Admin {
         };
         let response = connection.ask(&request, deadline)?;
         let api = "DescribeCluster";
+        if self.kind == EndpointKind::Controllers
+            && response.error_code == ErrorCode::UnsupportedVersion.code()
+        {
+            return Ok(None);
+        }
         check_code(address, api, response.error_code, &response.error_message)?;
         if response.endpoint_type != wanted {
             return Err(nonsense(address, api, "it lists another kind of nodes"));
         }
-        Ok(response)
+        Ok(Some(response))
+    }
+}
+
+/// Whoever answers for the quorum.
+struct Leader {
+    /// Where it is known.
+    cluster_id: Option<String>,
+    address: Address,
+    connection: Connection,
+}
+
+impl Leader {
+    /// Fails before the first metadata version is in force: what cannot be told yet soon will be.
+    fn check_begun(&mut self, deadline: Instant) -> Result<(), Attempt> {
+        let features = features::of_node(&self.address, &mut self.connection, deadline)?;
+        if features.lack_level(METADATA_VERSION) {
+            return Err(Attempt::Again(
+                "the cluster begins, and has no metadata.version yet".to_owned(),
+            ));
+        }
+        Ok(())
     }
 
-    fn check_quorum(
-        &self,
-        address: &Address,
-        cluster_id: String,
-        mut response: DescribeQuorumResponse,
-    ) -> Result<Described, Attempt> {
-        let api = "DescribeQuorum";
+    /// Only a leader answers this.
+    fn describe_quorum(
+        &mut self,
+        deadline: Instant,
+    ) -> Result<(DescribeQuorumResponsePartition, Vec<DescribeQuorumResponseNode>), Attempt> {
+        let mut response = self.connection.ask(&describe_quorum_request(), deadline)?;
+        let (address, api) = (&self.address, "DescribeQuorum");
         check_code(address, api, response.error_code, &response.error_message)?;
         let mut topic = match response.topics.len() {
             1 => response.topics.remove(0),
@@ -260,11 +302,7 @@ impl Admin {
             _ => return Err(nonsense(address, api, "not exactly one partition")),
         };
         check_code(address, api, partition.error_code, &partition.error_message)?;
-        Ok(Described {
-            cluster_id,
-            partition,
-            nodes: response.nodes,
-        })
+        Ok((partition, response.nodes))
     }
 }
 

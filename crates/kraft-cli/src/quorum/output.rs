@@ -34,7 +34,10 @@ pub(crate) fn status(described: &Described) -> Result<String, OutputError> {
     let partition = &described.partition;
     let (lag, lag_time_ms) = max_follower_lag(partition)?;
     let lines = [
-        ("ClusterId:", described.cluster_id.clone()),
+        (
+            "ClusterId:",
+            described.cluster_id.as_deref().unwrap_or("unknown").to_owned(),
+        ),
         ("LeaderId:", partition.leader_id.to_string()),
         ("LeaderEpoch:", partition.leader_epoch.to_string()),
         ("HighWatermark:", partition.high_watermark.to_string()),

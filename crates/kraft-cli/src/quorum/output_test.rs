@@ -22,7 +22,7 @@ fn described(leader_id: i32, voters: Vec<Replica>, observers: Vec<Replica>) -> D
         ..DescribeQuorumResponseListener::default()
     };
     Described {
-        cluster_id: "cluster".to_owned(),
+        cluster_id: Some("cluster".to_owned()),
         partition: DescribeQuorumResponsePartition {
             leader_id,
             leader_epoch: 7,
@@ -58,9 +58,22 @@ fn status_lines() {
 }
 
 #[test]
+fn a_cluster_whose_id_is_not_told() {
+    let mut described = described(2, vec![replica(2, 0, 42, 1000)], vec![]);
+    described.cluster_id = None;
+    let printed = status(&described).unwrap();
+    assert!(
+        printed.starts_with("ClusterId:              unknown\n"),
+        "{printed}"
+    );
+    let json = json(&described);
+    assert!(json.contains("\"clusterId\":null"), "{json}");
+}
+
+#[test]
 fn a_name_from_elsewhere_stays_on_its_line() {
     let mut described = described(2, vec![replica(2, 0, 42, 1000)], vec![]);
-    described.cluster_id = "clu\nster\u{1b}[2J".to_owned();
+    described.cluster_id = Some("clu\nster\u{1b}[2J".to_owned());
     described.nodes[0].listeners[0].host = "a\nb".to_owned();
     let printed = status(&described).unwrap();
     assert_eq!(printed.lines().count(), 8, "{printed}");

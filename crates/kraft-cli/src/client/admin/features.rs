@@ -8,9 +8,7 @@ use kraft_wire::message::{
     ApiVersionsResponse, UpdateFeaturesRequest, UpdateFeaturesRequestFeatureUpdate, UpdateFeaturesResponse,
 };
 
-use super::{
-    Address, Admin, AdminError, Attempt, EndpointKind, check_code, describe_quorum_request, nonsense, text,
-};
+use super::{Address, Admin, AdminError, Attempt, Connection, EndpointKind, check_code, nonsense, text};
 use crate::client::connection::api_versions_request;
 
 /// What a node says of features.
@@ -44,11 +42,8 @@ pub(crate) struct FeatureOutcome {
 impl Admin {
     /// Asks the active controller, or the broker at a bootstrap address, or the node of an id.
     pub(crate) fn describe_features(&self, node_id: Option<i32>) -> Result<Features, AdminError> {
-        let described = self.until_answered(|address, deadline| {
-            let (address, response) = self.features_through(node_id, address, deadline)?;
-            check_code(&address, API_VERSIONS, response.error_code, &None)?;
-            Features::of(response).map_err(|what| nonsense(&address, API_VERSIONS, what))
-        });
+        let described =
+            self.until_answered(|address, deadline| self.features_through(node_id, address, deadline));
         match (described, node_id) {
             (
                 Err(AdminError::NotFound {
@@ -72,22 +67,25 @@ impl Admin {
         node_id: Option<i32>,
         address: &Address,
         deadline: Instant,
-    ) -> Result<(Address, ApiVersionsResponse), Attempt> {
-        let (target, mut connection) = match node_id {
-            Some(node_id) => self.connect_to_node(node_id, address, deadline)?,
-            None => {
-                let (cluster_id, target, mut connection) = self.connect_to_leader(address, deadline)?;
-                // This request is answered by anybody. Where nobody is named as the active controller, the one that was
-                // asked has to show that it is.
-                if self.kind == EndpointKind::Controllers && target == *address {
-                    let response = connection.ask(&describe_quorum_request(), deadline)?;
-                    self.check_quorum(&target, cluster_id, response)?;
-                }
-                (target, connection)
-            }
+    ) -> Result<Features, Attempt> {
+        let Some(node_id) = node_id else {
+            return self.features_of_leader(address, deadline);
         };
-        let response = connection.ask(&api_versions_request(), deadline)?;
-        Ok((target, response))
+        let (target, mut connection) = self.connect_to_node(node_id, address, deadline)?;
+        of_node(&target, &mut connection, deadline)
+    }
+
+    fn features_of_leader(&self, address: &Address, deadline: Instant) -> Result<Features, Attempt> {
+        let mut leader = self.connect_to_leader(address, deadline)?;
+        // ApiVersions is answered by anybody. Where nobody is named as the active controller, the one that was asked has to
+        // show that it is.
+        if self.kind == EndpointKind::Controllers && leader.address == *address {
+            leader.describe_quorum(deadline)?;
+        }
+        if leader.cluster_id.is_none() {
+            leader.check_begun(deadline)?;
+        }
+        of_node(&leader.address, &mut leader.connection, deadline)
     }
 
     /// Asks the active controller for all these levels, or whether it would grant them. The outcomes are ordered by name.
@@ -117,6 +115,11 @@ impl Admin {
 }
 
 impl Features {
+    /// Whether a feature that is supported has no level in force.
+    pub(super) fn lack_level(&self, feature: &str) -> bool {
+        self.supported.contains_key(feature) && !self.finalized.contains_key(feature)
+    }
+
     fn of(response: ApiVersionsResponse) -> Result<Features, &'static str> {
         let supported: BTreeMap<_, _> = response
             .supported_features
@@ -180,6 +183,17 @@ fn outcomes(
         }
     };
     Ok(levels.iter().map(outcome).collect())
+}
+
+/// What a node says of features, on a connection to it.
+pub(super) fn of_node(
+    address: &Address,
+    connection: &mut Connection,
+    deadline: Instant,
+) -> Result<Features, Attempt> {
+    let response = connection.ask(&api_versions_request(), deadline)?;
+    check_code(address, API_VERSIONS, response.error_code, &None)?;
+    Features::of(response).map_err(|what| nonsense(address, API_VERSIONS, what))
 }
 
 fn milliseconds(duration: Duration) -> i32 {
