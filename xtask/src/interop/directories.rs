@@ -121,6 +121,37 @@ impl Quorum<'_> {
         }
     }
 
+    /// The metadata of every segment and checkpoint of a stopped member as a tree: Kafka's classes and `kraft shell` must
+    /// show the same.
+    pub(crate) fn kafka_trees(&self, id: i32) -> Result<(), Failure> {
+        let files = files_of(&self.member(id).partition(), ["log", "checkpoint"])?;
+        let theirs = self
+            .jars()
+            .trees(&files)?
+            .expect_success(&format!("Kafka's trees of node {id}"))?;
+        let mut ours = String::new();
+        for file in &files {
+            let tree = kraft(&["shell", file, "tree", "image"])?.expect_success("kraft shell")?;
+            ours.push_str(&format!("== {file}\n{tree}"));
+        }
+        if let Some((theirs, ours)) = theirs
+            .lines()
+            .zip(ours.lines())
+            .find(|(theirs, ours)| theirs != ours)
+        {
+            return Err(format!("the trees of node {id} differ:\nKafka {theirs}\nkraft {ours}").into());
+        }
+        let (theirs, ours) = (theirs.lines().count(), ours.lines().count());
+        if theirs != ours {
+            return Err(format!("trees of node {id}: {theirs} lines by Kafka, {ours} by kraft").into());
+        }
+        say(&format!(
+            "the trees of {} files are those of Kafka's metadata shell ({ours} lines)",
+            files.len()
+        ));
+        Ok(())
+    }
+
     /// Has Kafka's tool check the indexes of a node: their shape, then every entry against the log. Returns how many
     /// files have entries.
     pub(crate) fn kafka_checks_indexes(&self, id: i32) -> Result<usize, Failure> {

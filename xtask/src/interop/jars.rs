@@ -105,6 +105,16 @@ impl Jars {
         Ok(finished)
     }
 
+    /// Prints the tree of Kafka's metadata shell for each file. Java compiles the program that does it when it starts.
+    pub(crate) fn trees(&self, files: &[String]) -> Result<Finished, Failure> {
+        let mut command = self.java("tree.jsa", "128m", false);
+        command.arg("-Dfile.encoding=UTF-8");
+        command.arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=off");
+        command.arg(workspace::root().join("xtask").join("kafka").join("Tree.java"));
+        command.args(files);
+        process::finish(command, Duration::from_secs(60))
+    }
+
     /// A controller process that is not started yet. Only a process that is alone may write the class-data archive.
     pub(crate) fn controller(&self, config: &Path, alone: bool) -> Command {
         let mut command = self.java(CONTROLLER_ARCHIVE, "256m", alone);

@@ -81,6 +81,7 @@ fn one_directory(jars: &Jars, folder: &Path, mode: Mode, formatted_by: Kind) -> 
     }
     jvm_log::check(&quorum.member(1).output(Kind::Kafka))?;
     quorum.kafka_dump(1)?;
+    quorum.kafka_trees(1)?;
     if other == Kind::Kraft {
         // It wrote them last.
         let filled = quorum.kafka_checks_indexes(1)?;

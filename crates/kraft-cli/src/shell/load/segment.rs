@@ -20,6 +20,8 @@ enum Next {
     /// A batch of which a part is missing: a node is writing it, or a crash has torn it.
     Incomplete(String),
     Damage(String),
+    /// The file became shorter than it had just been: a node that stops cuts what it has not used.
+    Shorter,
 }
 
 /// What ended a segment.
@@ -62,6 +64,7 @@ pub(super) fn read_segment(
             Next::End => return Ok(Ended::Whole),
             Next::Incomplete(reason) if last => return Ok(Ended::Incomplete { position, reason }),
             Next::Incomplete(reason) | Next::Damage(reason) => return Err(damaged(position, reason)),
+            Next::Shorter => return Err(reading(io::ErrorKind::UnexpectedEof.into())),
         };
         let base = batch.base_offset();
         if let Some(expected) = expected.filter(|expected| *expected != base) {
@@ -79,18 +82,26 @@ pub(super) fn read_segment(
 /// What is at `position`. At the end of the last segment a node may be in the middle of a write, which is over a moment
 /// later.
 fn settled(file: &File, position: u64, last: bool) -> io::Result<Next> {
+    let look = || next(file, position, file.metadata()?.len());
     for _ in 0..LOOKS {
-        match next(file, position)? {
+        match look()? {
             Next::Incomplete(_) | Next::Damage(_) if last => sleep(BETWEEN_LOOKS),
+            Next::Shorter => {}
             found => return Ok(found),
         }
     }
-    next(file, position)
+    look()
 }
 
-fn next(file: &File, position: u64) -> io::Result<Next> {
-    let length = file.metadata()?.len();
-    // A node that stops, or that cuts its log, makes the file shorter.
+/// What is at `position` of a file that had `length` bytes a moment ago.
+fn next(file: &File, position: u64, length: u64) -> io::Result<Next> {
+    match next_of_length(file, position, length) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Next::Shorter),
+        found => found,
+    }
+}
+
+fn next_of_length(file: &File, position: u64, length: u64) -> io::Result<Next> {
     if position >= length {
         return Ok(Next::End);
     }
@@ -146,3 +157,29 @@ const SECTOR: u64 = 512;
 /// How often the end of the log is looked at again, and how long after the look before.
 const LOOKS: u32 = 5;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kraft_wire::batch::BatchBuilder;
+    use std::fs;
+
+    /// What a node does that stops between a look at the length and the reading.
+    #[test]
+    fn a_file_that_becomes_shorter_is_looked_at_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("0.log");
+        let mut builder = BatchBuilder::data(1);
+        builder.push(&[1, 20, 0, 0]).unwrap();
+        let batch = builder.build(0, 1);
+        fs::write(&path, &batch).unwrap();
+        let file = File::open(&path).unwrap();
+        let length = batch.len() as u64;
+        assert!(matches!(
+            next(&file, length, length + 5_000).unwrap(),
+            Next::Shorter
+        ));
+        assert!(matches!(settled(&file, length, true).unwrap(), Next::End));
+        assert!(matches!(settled(&file, 0, true).unwrap(), Next::Batch(_)));
+    }
+}
