@@ -20,7 +20,8 @@ pub(in crate::shell) struct Topics {
 pub(in crate::shell) struct Topic {
     pub(in crate::shell) name: String,
     pub(in crate::shell) id: Uuid,
-    pub(in crate::shell) partitions: BTreeMap<i32, Partition>,
+    /// In boxes, because a map with few entries has room for many.
+    pub(in crate::shell) partitions: BTreeMap<i32, Box<Partition>>,
 }
 
 /// A partition. There can be millions: lists without an element take no memory of their own.
@@ -76,7 +77,7 @@ impl Topics {
             leader_epoch: record.leader_epoch,
             partition_epoch: record.partition_epoch,
         };
-        topic.partitions.insert(number, partition);
+        topic.partitions.insert(number, Box::new(partition));
         Ok(())
     }
 
