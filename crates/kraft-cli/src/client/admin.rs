@@ -231,8 +231,8 @@ impl Admin {
         }
     }
 
-    /// The nodes that are registered; none where the metadata version knows no registrations of controllers, or none has
-    /// been written yet.
+    /// The nodes that are registered; none where the metadata, or the metadata version, knows no registrations of
+    /// controllers, or none has been written yet.
     fn describe_cluster(
         &self,
         connection: &mut Connection,
@@ -247,7 +247,13 @@ impl Admin {
             endpoint_type: wanted,
             ..DescribeClusterRequest::default()
         };
-        let response = connection.ask(&request, deadline)?;
+        let response = match connection.ask(&request, deadline) {
+            // A quorum of other metadata than Kafka's.
+            Err(ConnectionError::NotServed { .. }) if self.kind == EndpointKind::Controllers => {
+                return Ok(None);
+            }
+            response => response?,
+        };
         let api = "DescribeCluster";
         if self.kind == EndpointKind::Controllers
             && response.error_code == ErrorCode::UnsupportedVersion.code()
