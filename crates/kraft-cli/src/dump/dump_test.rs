@@ -169,3 +169,29 @@ fn small_files() {
         );
     }
 }
+
+/// A whole log of Kafka's, with brokers and topics.
+#[test]
+fn every_record_that_kafka_writes_is_read() {
+    let log = include_bytes!("../../tests/vectors/shell/main.log");
+    let (lines, damaged) = dump(SEGMENT, log, false);
+    assert_eq!(damaged, 0);
+    let records: Vec<_> = lines.iter().filter(|line| line.starts_with("| ")).collect();
+    let payloads: Vec<_> = records
+        .iter()
+        .filter_map(|line| line.split_once(" payload: "))
+        .collect();
+    assert_eq!((records.len(), payloads.len()), (463, 457));
+    for (_, payload) in &payloads {
+        let payload: serde_json::Value = serde_json::from_str(payload).unwrap();
+        assert!(payload["data"].is_object(), "{payload}");
+    }
+    let partition = payloads
+        .iter()
+        .find(|(_, payload)| payload.contains("\"PARTITION_RECORD\""));
+    let (_, partition) = partition.unwrap();
+    assert!(
+        partition.contains("\"partitionEpoch\":0,\"directories\":[\""),
+        "{partition}"
+    );
+}

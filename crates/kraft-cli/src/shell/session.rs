@@ -124,7 +124,10 @@ impl<'a> Session<'a> {
         for path in paths {
             let found = self.each(path, &mut |session, place| match place.node.text() {
                 Some(text) => writeln!(session.out, "{}", printable(&text)),
-                None => session.complain(&format!("cat: {path}: a directory; tree shows what is in it")),
+                None => {
+                    let path = named(path, &place);
+                    session.complain(&format!("cat: {path}: a directory; tree shows what is in it"))
+                }
             })?;
             self.must_be_found("cat", path, found)?;
         }
@@ -137,6 +140,7 @@ impl<'a> Session<'a> {
                 session.at = place.path;
                 return Ok(());
             }
+            let path = named(path, &place);
             session.complain(&format!("cd: {path}: not a directory; cat shows what is in it"))
         })?;
         self.must_be_found("cd", path, found)
@@ -266,6 +270,15 @@ fn or_here(paths: &[String]) -> Vec<String> {
         vec![".".to_owned()]
     } else {
         given
+    }
+}
+
+/// The path that was given, or what a pattern has found.
+fn named(path: &str, place: &Place<'_>) -> String {
+    if has_wildcard(path) {
+        shown(&place.path)
+    } else {
+        path.to_owned()
     }
 }
 
