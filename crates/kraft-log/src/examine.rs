@@ -118,7 +118,7 @@ pub(crate) fn examine<F: FileSystem>(
     require_end_in_range(dir, &examined)?;
     require_epochs_and_levels(dir, contents, &examined)?;
     require_quorum_state(dir, contents, &examined)?;
-    require_names(dir, contents, &examined)?;
+    require_names(fs, dir, contents, &examined)?;
     Ok(examined)
 }
 

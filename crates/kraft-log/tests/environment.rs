@@ -156,6 +156,40 @@ fn an_election_state_that_cannot_be_read_is_not_called_damaged() {
     });
 }
 
+/// Such a file was made by somebody who had other rights. A start that met it in the midst of its work had put the directory in
+/// order by then.
+#[test]
+fn a_file_that_is_written_in_place_and_may_not_be_is_found_beforehand() {
+    let test = "a_file_that_is_written_in_place_and_may_not_be_is_found_beforehand";
+    let names = [
+        "00000000000000000000.index",
+        "00000000000000000000.timeindex",
+        "kraft-synced",
+    ];
+    without_override(
+        test,
+        |_| {},
+        |partition| {
+            for name in names {
+                let file = partition.join(name);
+                fs::File::options()
+                    .create(true)
+                    .append(true)
+                    .open(&file)
+                    .expect("a file of its own");
+                for forbidden in [0o000, 0o444] {
+                    set_mode(&file, forbidden);
+                    is_unreadable_to_verify(partition, name);
+                    let refusal = open(RealFs, partition, LogOptions::default()).expect_err("no permission");
+                    assert!(refusal.to_string().contains("Nothing was changed"), "{refusal}");
+                }
+                set_mode(&file, 0o644);
+            }
+            verify(&RealFs, partition).expect("nothing is in the way any more");
+        },
+    );
+}
+
 /// What an editor leaves is one, and so is what an operator forgets.
 #[test]
 fn a_link_that_leads_nowhere_matters_only_by_the_name_of_a_part_of_the_log() {

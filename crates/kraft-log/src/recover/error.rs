@@ -18,7 +18,7 @@ pub enum RecoverError {
         file: PathBuf,
     },
     /// `meta.properties` cannot be used.
-    #[error("{0}; restore the file from a copy")]
+    #[error("{fault}; {}", way_out(.0), fault = .0)]
     Properties(#[from] SmallFileError<MetaPropertiesError>),
     /// There is no log yet.
     #[error("{}: there is no such directory, so there is no log to recover; start the node", path.display())]
@@ -136,4 +136,12 @@ pub enum RecoverError {
         /// The epoch.
         epoch: i32,
     },
+}
+
+/// What cannot be read may be whole.
+fn way_out(fault: &SmallFileError<MetaPropertiesError>) -> &'static str {
+    match fault {
+        SmallFileError::Io { .. } => "check the path and its permissions",
+        SmallFileError::Malformed { .. } => "restore the file from a copy",
+    }
 }
