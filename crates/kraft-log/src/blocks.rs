@@ -243,10 +243,10 @@ impl<F: FileSystem> Blocks<F> {
         if is_no_room(error) {
             if let Some(file) = &state.file
                 && state.size > state.used
-                // Blocks that stay are used by the log.
-                && file.set_len(state.used).is_ok()
             {
-                state.size = state.used;
+                // Blocks that stay are used by the log. A crash may bring back those that go: whoever seals the segment
+                // cuts it durably, so that its size counts as before.
+                let _ = file.set_len(state.used);
             }
         } else {
             let code = error.raw_os_error().map(io::Error::from_raw_os_error);

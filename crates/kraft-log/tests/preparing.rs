@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use kraft_core::{ElectionState, Epoch, Instant, LogView, Ticket};
-use kraft_fs::{DirEntry, Fault, FaultyFs, FileSystem, MemFs, RealFs};
+use kraft_fs::{DirEntry, Fault, FaultyFs, FileSystem, MemFs, RealFs, Unsynced};
 use kraft_log::{LogOptions, Opened, Preparer, StorageError, StorageOp, batch_info, open, verify};
 use kraft_wire::batch::{BatchBuilder, BatchView, Batches};
 use proptest::prelude::*;
@@ -253,6 +253,9 @@ fn a_full_disk_ends_the_preparer_alone_and_another_fault_the_log() {
             assert_eq!(next.is_ok(), goes_on, "call {call}: {next:?}");
             if goes_on {
                 assert_eq!(log.batches(), log.appended);
+                // The log is in the next segment. A crash may bring back what was not cut durably, and not in the middle.
+                let crashed = fs.inner().crash_image(Unsynced::Lost);
+                verify(&crashed, Path::new(DIR)).expect("a start opens it");
             }
         }
     }
