@@ -15,17 +15,23 @@ use super::segment::{Go, read_segment};
 use super::{Loaded, Provenance, incomplete, loaded, read_snapshot, replay_batch};
 use crate::dump::files::Kind;
 
-/// Reads a directory, once more whenever a running node has deleted meanwhile what was about to be read.
+/// Reads a directory. A running node deletes, cuts and adds meanwhile, which may look like damage.
 pub(super) fn load(path: &Path) -> Result<Loaded, LoadError> {
     let below = path.join(METADATA_PARTITION_DIR);
     let dir = if below.is_dir() { below } else { path.to_owned() };
-    let mut tries = 1;
-    loop {
-        match once(&dir) {
-            Err(error) if error.is_gone() && tries < TRIES => tries += 1,
+    settled(|| once(&dir))
+}
+
+/// Reads until it succeeds, or fails twice in the same way.
+fn settled<T>(mut once: impl FnMut() -> Result<T, LoadError>) -> Result<T, LoadError> {
+    let mut before = None;
+    for _ in 1..TRIES {
+        match once() {
+            Err(error) if before.as_ref() != Some(&error.to_string()) => before = Some(error.to_string()),
             done => return done,
         }
     }
+    once()
 }
 
 /// The files of the directory that count, in rising order.
@@ -212,5 +218,35 @@ impl Behind {
     }
 }
 
-/// How often the directory is read anew.
-const TRIES: u32 = 10;
+/// How often the directory is read at most.
+const TRIES: u32 = 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_read_again_until_it_fails_twice_in_the_same_way() {
+        let gone = |name: &str| LoadError::Read {
+            path: name.into(),
+            source: io::ErrorKind::NotFound.into(),
+        };
+        let outcomes = |outcomes: &[Option<&str>]| {
+            let mut left = outcomes.iter();
+            let read = settled(|| match left.next().unwrap() {
+                Some(name) => Err(gone(name)),
+                None => Ok(()),
+            });
+            (read.is_ok(), left.len())
+        };
+        assert_eq!(outcomes(&[None, None]), (true, 1));
+        assert_eq!(
+            outcomes(&[Some("a"), Some("b"), Some("a"), None, None]),
+            (true, 1)
+        );
+        assert_eq!(outcomes(&[Some("a"), Some("b"), Some("b"), None]), (false, 1));
+        let names: Vec<_> = (0..100).map(|number| number.to_string()).collect();
+        let always: Vec<_> = names.iter().map(|name| Some(name.as_str())).collect();
+        assert_eq!(outcomes(&always), (false, 80));
+    }
+}

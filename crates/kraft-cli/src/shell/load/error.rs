@@ -48,21 +48,6 @@ pub(in crate::shell) enum LoadError {
     },
 }
 
-impl LoadError {
-    /// Whether a file is gone that was there a moment ago: a running node deletes old segments and snapshots.
-    pub(super) fn is_gone(&self) -> bool {
-        let source = match self {
-            Self::Read { source, .. }
-            | Self::Snapshot {
-                damage: SnapshotReadError::Io { source, .. },
-                ..
-            } => source,
-            _ => return false,
-        };
-        source.kind() == io::ErrorKind::NotFound
-    }
-}
-
 fn up_to(offset: i64) -> String {
     if offset < 0 {
         "nothing before it".to_owned()
