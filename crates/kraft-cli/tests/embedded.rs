@@ -55,12 +55,16 @@ fn the_leader_is_found_though_nobody_registers() {
         .block_on(node::start(config, Nothing(Provenance::NONE)))
         .unwrap();
     let address = node.local_addr().unwrap().to_string();
-    let kraft = |arguments: &[&str]| {
+    let asked = |arguments: &[&str]| {
         let place = ["--bootstrap-controller", &address];
         let mut kraft = Command::new(env!("CARGO_BIN_EXE_kraft"));
         let output = kraft.args(arguments).args(place).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let kraft = |arguments: &[&str]| {
+        let (code, stdout) = asked(arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {stdout}");
+        stdout
     };
 
     let status = kraft(&["quorum", "describe", "--status"]);
@@ -77,5 +81,16 @@ fn the_leader_is_found_though_nobody_registers() {
         "Feature: kraft.version SupportedMinVersion: 0 SupportedMaxVersion: 1 FinalizedVersionLevel: 1"
     );
     assert_eq!(described.lines().count(), 1, "{described}");
+    // It has no other feature.
+    assert_eq!(
+        asked(&["features", "disable", "--feature", "metadata.version"]),
+        (
+            Some(1),
+            "Could not disable metadata.version. The update failed for all features since the following feature had an \
+             error: Invalid update version 0 for feature metadata.version. Local controller 1 does not support this \
+             feature.\n"
+                .to_owned()
+        )
+    );
     runtime.block_on(node.shutdown()).unwrap();
 }

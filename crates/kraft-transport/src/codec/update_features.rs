@@ -49,7 +49,14 @@ pub(crate) fn about(version: i16, body: &Bytes) -> About {
     })
 }
 
-/// The answer to a request for kraft.version alone.
+/// The first feature of a request, and the level that it is to have.
+pub(crate) fn first(version: i16, body: &Bytes) -> Option<(String, i16)> {
+    let request = m::UpdateFeaturesRequest::from_bytes(body, version).ok()?;
+    let first = request.feature_updates.into_iter().next()?;
+    Some((first.feature, first.max_version_level))
+}
+
+/// The answer to a request for kraft.version alone, or to one that is refused.
 pub(crate) fn answer(
     version: i16,
     outcome: &Result<UpgradeOutcome, ChangeRefusal>,

@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::{
-    codec::update_features::{About, KRaftVersionUpdate, about, answer},
+    codec::update_features::{About, KRaftVersionUpdate, about, answer, first},
     error::RaftError,
     network::Network,
     storage::Storage,
@@ -12,6 +12,7 @@ use kraft_core::{
     Answer, ChangeRefusal, ErrorCode, Event, ReconfigOutcome, ReplyId, StateMachine, Time, UpgradeOutcome,
     VoterChange,
 };
+use kraft_wire::ApiKey;
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
 use tracing::warn;
@@ -71,7 +72,8 @@ where
         self.step(Event::Reconfigure { reply, change }, now);
     }
 
-    /// An UpdateFeatures that speaks of kraft.version goes to the core. Returns the caller of every other one.
+    /// An UpdateFeatures that speaks of kraft.version goes to the core; one of other features is refused where the state
+    /// machine has none. Returns the caller of every other one.
     pub(super) fn update_kraft_version(
         &mut self,
         version: i16,
@@ -81,7 +83,13 @@ where
     ) -> Option<oneshot::Sender<Bytes>> {
         let caller = Upgrade { version, reply };
         let update = match about(version, body) {
-            About::StateMachine => return Some(caller.reply),
+            About::StateMachine => {
+                let Some(refusal) = self.no_such_feature(version, body) else {
+                    return Some(caller.reply);
+                };
+                self.answer_upgrade(caller, &Err(refusal));
+                return None;
+            }
             About::KRaftVersion(update) => update,
             About::Unanswerable(why) => {
                 self.answer_upgrade(caller, &Err(invalid(why.to_owned())));
@@ -102,6 +110,28 @@ where
         };
         self.step(event, now);
         None
+    }
+
+    /// The listener lists UpdateFeatures for the sake of kraft.version, so there is an answer without a state machine that
+    /// handles it.
+    fn no_such_feature(&self, version: i16, body: &Bytes) -> Option<ChangeRefusal> {
+        let key = ApiKey::UpdateFeatures.key();
+        if self.machine.apis().iter().any(|api| api.key == key) {
+            return None;
+        }
+        let (name, level) = first(version, body)?;
+        if self.replica.role() != kraft_core::RoleName::Leader {
+            return Some(ChangeRefusal {
+                error: ErrorCode::NotLeaderOrFollower,
+                ..invalid(String::new())
+            });
+        }
+        // A name may be as long as the whole text.
+        let name: String = name.chars().take(NAME_SHOWN_MAX).collect();
+        let local = self.config.core.local.id;
+        Some(invalid(format!(
+            "Invalid update version {level} for feature {name}. Local controller {local} does not support this feature."
+        )))
     }
 
     /// A downgrade changes nothing: to the level in force it has happened, to any other it cannot.
@@ -176,3 +206,5 @@ fn invalid(message: String) -> ChangeRefusal {
         open: false,
     }
 }
+
+const NAME_SHOWN_MAX: usize = 249;
