@@ -110,6 +110,10 @@ fn node_config(id: i32, ports: &[(i32, u16)], dir: &Path) -> NodeConfig<RealFs> 
     let port = ports[id as usize - 1].1;
     let mut core = config(id, ports);
     core.shutdown_timeout = Duration::from_secs(60 * 60);
+    // Votes are on real disks before they are told: where each takes longer than these, nobody is ever elected.
+    core.election_timeout = Duration::from_secs(1);
+    core.election_backoff_max = Duration::from_secs(1);
+    core.fetch_timeout = Duration::from_secs(2);
     NodeConfig {
         engine: EngineConfig::new(core),
         fs: RealFs,
