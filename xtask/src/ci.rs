@@ -177,5 +177,5 @@ fn docs(name: &'static str) -> Outcome {
 fn demo(name: &'static str) -> Outcome {
     let mut command = Command::new(workspace::kraft());
     command.arg("demo");
-    part::command(name, command, Duration::from_secs(2 * 60))
+    part::command(name, command, Duration::from_secs(10 * 60))
 }

@@ -13,6 +13,7 @@ mod model;
 mod mutations;
 mod part;
 mod policy;
+mod port;
 mod quick_start;
 mod scenarios;
 mod sim;

@@ -31,7 +31,7 @@ const SUITES: &[Suite] = &[
             "--mutations",
         ],
         target: "mutations-model",
-        minutes: 5,
+        minutes: 20,
     },
     Suite {
         name: "mutations of the engine and its log",
@@ -45,7 +45,7 @@ const SUITES: &[Suite] = &[
             "mutations",
         ],
         target: "mutations-sim",
-        minutes: 10,
+        minutes: 30,
     },
 ];
 

@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> bool {
 pub(crate) fn part(name: &'static str) -> Outcome {
     let mut command = program();
     seeds(&mut command, SEEDS_IN_CI, EVENTS_IN_CI);
-    part::command(name, command, Duration::from_secs(6 * 60))
+    part::command(name, command, Duration::from_secs(20 * 60))
 }
 
 /// The program that the release build made: `cargo run` for its package alone would choose other features and

@@ -100,7 +100,7 @@ impl Jars {
             .arg("-Dorg.slf4j.simpleLogger.defaultLogLevel=off")
             .arg(tool.main())
             .args(arguments);
-        let finished = process::finish(command, Duration::from_secs(60))?;
+        let finished = process::finish(command, Duration::from_secs(240))?;
         self.settle(tool.archive())?;
         Ok(finished)
     }

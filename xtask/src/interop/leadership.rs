@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::time::Duration;
 
 use crate::eventually::eventually;
 use crate::interop::describe::{Replication, Status};
 use crate::interop::jars::Jars;
 use crate::interop::moves::MOVES;
-use crate::interop::quorum::{Kind, Mode, Quorum};
+use crate::interop::quorum::{Kind, LIMIT, Mode, Quorum};
 use crate::interop::{Failure, say};
 
 pub(crate) fn round(jars: &Jars, folder: &Path, mode: Mode, kinds: &[Kind; 3]) -> Result<(), Failure> {
@@ -76,7 +75,7 @@ fn survive_a_killed_leader(quorum: &mut Quorum<'_>) -> Result<(), Failure> {
 
 /// Waits until the high watermark has moved on under the same leader.
 fn wait_for_progress(quorum: &mut Quorum<'_>, from: &Status) -> Result<i64, Failure> {
-    eventually("a rising high watermark", Duration::from_secs(20), || {
+    eventually("a rising high watermark", LIMIT, || {
         let status = quorum.glance()?;
         Ok(status
             .map(|status| status.high_watermark)
@@ -87,41 +86,55 @@ fn wait_for_progress(quorum: &mut Quorum<'_>, from: &Status) -> Result<i64, Fail
 /// Kafka's tool, pointed at each node in turn, finds the leader and prints what is so.
 fn ask_everyone(quorum: &mut Quorum<'_>, kind: Kind) -> Result<(), Failure> {
     for id in 1..=3 {
-        let before = quorum.wait_leader(None)?;
-        let status = quorum.kafka_status(id)?;
-        let wrong = status.cluster_id != quorum.cluster_id()
-            || status.leader != before.leader
-            || status.epoch != before.epoch
-            || status.high_watermark < before.high_watermark
-            || status.voters != [1, 2, 3]
-            || !status.observers.is_empty();
-        if wrong {
-            return Err(format!("under {kind} node {id} says {status:?}, true was {before:?}").into());
-        }
-        let replication = quorum.kafka_replication(id)?;
-        let leaders: Vec<_> = replication
-            .rows
-            .iter()
-            .filter(|row| row.status == "Leader")
-            .collect();
-        let followers = replication
-            .rows
-            .iter()
-            .filter(|row| row.status == "Follower")
-            .count();
-        let [leader] = leaders.as_slice() else {
-            return Err(format!("under {kind} node {id} says {replication:?}").into());
-        };
-        let lags_true = replication
-            .rows
-            .iter()
-            .all(|row| row.lag == leader.log_end - row.log_end);
-        if leader.id != before.leader || followers != 2 || !lags_true {
-            return Err(format!("under {kind} node {id} says {replication:?}").into());
-        }
-        compare_tools(quorum, id, &status, &replication)?;
+        // What the tools say is compared with what is so, which may change while they are asked.
+        eventually("the truth under one leader", LIMIT, || {
+            let before = quorum.wait_leader(None)?;
+            let compared = compare_with_truth(quorum, id, kind, &before);
+            let after = quorum.wait_leader(None)?;
+            match compared {
+                Ok(()) => Ok(Some(())),
+                Err(_) if after.epoch != before.epoch => Ok(None),
+                Err(failure) => Err(failure),
+            }
+        })?;
     }
     Ok(())
+}
+
+/// What Kafka's tool and ours print of one node.
+fn compare_with_truth(quorum: &Quorum<'_>, id: i32, kind: Kind, before: &Status) -> Result<(), Failure> {
+    let status = quorum.kafka_status(id)?;
+    let wrong = status.cluster_id != quorum.cluster_id()
+        || status.leader != before.leader
+        || status.epoch != before.epoch
+        || status.high_watermark < before.high_watermark
+        || status.voters != [1, 2, 3]
+        || !status.observers.is_empty();
+    if wrong {
+        return Err(format!("under {kind} node {id} says {status:?}, true was {before:?}").into());
+    }
+    let replication = quorum.kafka_replication(id)?;
+    let leaders: Vec<_> = replication
+        .rows
+        .iter()
+        .filter(|row| row.status == "Leader")
+        .collect();
+    let followers = replication
+        .rows
+        .iter()
+        .filter(|row| row.status == "Follower")
+        .count();
+    let [leader] = leaders.as_slice() else {
+        return Err(format!("under {kind} node {id} says {replication:?}").into());
+    };
+    let lags_true = replication
+        .rows
+        .iter()
+        .all(|row| row.lag == leader.log_end - row.log_end);
+    if leader.id != before.leader || followers != 2 || !lags_true {
+        return Err(format!("under {kind} node {id} says {replication:?}").into());
+    }
+    compare_tools(quorum, id, &status, &replication)
 }
 
 /// Our tool, asked at the same node, prints the same.

@@ -186,6 +186,6 @@ fn mark(number: u64) -> [u8; 16] {
 const CONTROLLER_ID: i32 = 1_000_000;
 
 const PAUSE: Duration = Duration::from_millis(40);
-const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 const ERROR_CODE_END: usize = 4 + 1 + 4 + 2;
 const ANSWER_BYTES_MAX: usize = 10_000;

@@ -1,13 +1,12 @@
 //! What rounds do with a whole quorum: start it, wait until all are close, have another member lead.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::eventually::eventually;
 use crate::interop::Failure;
 use crate::interop::describe::Status;
 use crate::interop::jars::Jars;
-use crate::interop::quorum::{Kind, Mode, Quorum};
+use crate::interop::quorum::{Kind, LIMIT, Mode, Quorum};
 
 impl<'a> Quorum<'a> {
     /// Three members, formatted each by its own tool, and started.
@@ -30,7 +29,7 @@ impl<'a> Quorum<'a> {
     /// Waits until all three are voters that are within a few records of the leader.
     pub(crate) fn wait_for_all(&mut self) -> Result<Status, Failure> {
         const CLOSE: i64 = 3;
-        eventually("every voter close to the leader", Duration::from_secs(40), || {
+        eventually("every voter close to the leader", LIMIT, || {
             let Some(now) = self.glance()? else {
                 return Ok(None);
             };
@@ -42,24 +41,27 @@ impl<'a> Quorum<'a> {
     }
 
     /// Waits until every voter has all that the leader's log has now: nothing else says of a follower that is stopped
-    /// next that it has what a majority without it has acknowledged. Gives the leader.
-    pub(crate) fn wait_for_followers(&mut self) -> Result<i32, Failure> {
+    /// next that it has what a majority without it has acknowledged. What is committed then is at least that, and every voter
+    /// has it.
+    pub(crate) fn wait_for_followers(&mut self) -> Result<Status, Failure> {
         let now = self.wait_for_all()?;
         let rows = self.kraft_replication(now.leader)?.rows;
         let end = rows.iter().map(|row| row.log_end).max().ok_or("no voters")?;
-        eventually("every voter at the leader's end", Duration::from_secs(40), || {
+        eventually("every voter at the leader's end", LIMIT, || {
             let Some(now) = self.glance()? else {
                 return Ok(None);
             };
             let rows = self.kraft_replication(now.leader)?.rows;
-            Ok(rows.iter().all(|row| row.log_end >= end).then_some(now.leader))
+            let all_have = |offset| rows.iter().all(|row| row.log_end >= offset);
+            let committed = now.high_watermark;
+            Ok((committed >= end && all_have(committed)).then_some(now))
         })
     }
 
     /// Waits for these voters and no others.
     pub(crate) fn wait_voters(&mut self, wanted: &[i32]) -> Result<Status, Failure> {
         let what = format!("voters {wanted:?}");
-        eventually(&what, Duration::from_secs(40), || {
+        eventually(&what, LIMIT, || {
             let status = self.glance()?;
             Ok(status.filter(|status| status.voters == wanted && status.high_watermark > 0))
         })

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use crate::interop::Failure;
 use crate::interop::describe::{Replication, Status};
 use crate::interop::jars::{Finished, Jars, Tool};
 use crate::interop::process::{self, Running};
+use crate::port::HeldPort;
 use crate::workspace;
 
 /// Which program a member runs as.
@@ -46,6 +46,8 @@ pub(crate) enum Mode {
 pub(crate) struct Member {
     pub(crate) id: i32,
     pub(crate) port: u16,
+    /// So that the port is still its own where it starts again.
+    _held: HeldPort,
     folder: PathBuf,
     directory_id: String,
     /// Lines of its configuration that the others do not have.
@@ -117,20 +119,17 @@ pub(crate) struct Quorum<'a> {
 impl<'a> Quorum<'a> {
     /// Members 1 to `count` with configuration files, not yet formatted.
     pub(crate) fn new(jars: &'a Jars, base: &Path, mode: Mode, count: i32) -> Result<Quorum<'a>, Failure> {
-        // All ports are held at once, so that no two members get the same one.
-        let held: Vec<_> = (0..count)
-            .map(|_| TcpListener::bind("127.0.0.1:0"))
-            .collect::<Result<_, _>>()?;
         let mut members = BTreeMap::new();
-        for (id, listener) in (1..).zip(&held) {
+        for id in 1..=count {
             let folder = base.join(format!("n{id}"));
             fs::create_dir_all(&folder)?;
-            let port = listener.local_addr()?.port();
+            let held = HeldPort::find()?;
             members.insert(
                 id,
                 Member {
                     id,
-                    port,
+                    port: held.number(),
+                    _held: held,
                     folder,
                     directory_id: random_uuid()?,
                     settings: String::new(),
@@ -244,18 +243,18 @@ impl<'a> Quorum<'a> {
         Ok(())
     }
 
-    /// SIGTERM; ours must end with 0 within its promise, a JVM ends with 143 when it is done.
+    /// SIGTERM; ours must end with 0, a JVM ends with 143 when it is done.
     pub(crate) fn stop(&mut self, id: i32) -> Result<Kind, Failure> {
         let (kind, running) = self.take(id)?;
         match kind {
             Kind::Kafka => {
-                running.stop(Duration::from_secs(40))?;
+                running.stop(END_LIMIT)?;
                 if self.members.len() == 1 {
                     self.jars.controller_ended()?;
                 }
             }
             Kind::Kraft => {
-                let status = running.stop(Duration::from_secs(6))?;
+                let status = running.stop(END_LIMIT)?;
                 if !status.success() {
                     return Err(format!("node {id}: kraft run ended with {status} after SIGTERM").into());
                 }
@@ -341,7 +340,7 @@ impl<'a> Quorum<'a> {
     /// Waits for a leader that has committed something in its epoch, other than `not` where one is given.
     pub(crate) fn wait_leader(&mut self, not: Option<i32>) -> Result<Status, Failure> {
         let what = format!("a leader with a high watermark (other than {not:?})");
-        eventually(&what, Duration::from_secs(40), || {
+        eventually(&what, LIMIT, || {
             let status = self.glance()?;
             Ok(status.filter(|status| status.high_watermark > 0 && Some(status.leader) != not))
         })
@@ -423,8 +422,14 @@ impl Finished {
 pub(crate) fn kraft(arguments: &[&str]) -> Result<Finished, Failure> {
     let mut command = Command::new(workspace::kraft());
     command.args(arguments);
-    process::finish(command, Duration::from_secs(30))
+    process::finish(command, END_LIMIT)
 }
+
+/// What has not come true by then never will. A machine may be as slow as it is.
+pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+
+/// For a process that has to end.
+const END_LIMIT: Duration = Duration::from_secs(120);
 
 /// Where the last whole batch ends: what follows it in an active segment is preallocated zeros.
 fn batches_end(bytes: &[u8]) -> usize {

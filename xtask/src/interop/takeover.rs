@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::interop::jars::Jars;
-use crate::interop::quorum::{Kind, Mode, Quorum};
+use crate::interop::quorum::{Kind, LIMIT, Mode, Quorum};
 use crate::interop::{Failure, jvm_log, say};
 
 pub(crate) fn round(jars: &Jars, folder: &Path, mode: Mode) -> Result<(), Failure> {
@@ -29,7 +29,7 @@ const BUSY: &str = "metadata.max.idle.interval.ms=20\n";
 
 /// Waits until the log is long enough for entries in its indexes.
 fn wait_for_index_entries(quorum: &Quorum) -> Result<(), Failure> {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + LIMIT;
     while quorum.member(1).log_bytes()?.len() < 10_000 {
         if Instant::now() > deadline {
             return Err("the log does not grow".into());

@@ -1,11 +1,10 @@
 //! A static quorum whose kraft.version the other side's tool raises at run time, and which is a dynamic one from then on.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::eventually::eventually;
 use crate::interop::jars::{Finished, Jars, Tool};
-use crate::interop::quorum::{Kind, Mode, Quorum, kraft};
+use crate::interop::quorum::{Kind, LIMIT, Mode, Quorum, kraft};
 use crate::interop::voters::remove_and_add_follower;
 use crate::interop::{Failure, say};
 
@@ -29,7 +28,7 @@ pub(crate) fn round(jars: &Jars, folder: &Path, kinds: &[Kind; 3], leader: Kind)
     let kraft_version = ["--feature", "kraft.version=1"];
     // Either leader refuses until every voter has reported what it supports, which it does only now and then.
     let mut refused = 0;
-    eventually("the upgrade", Duration::from_secs(40), || {
+    eventually("the upgrade", LIMIT, || {
         let upgrade = features(&quorum, &[&["upgrade"], &kraft_version[..]].concat())?;
         if upgrade.stdout.contains("not all of the voters support it") {
             refused += 1;
@@ -75,7 +74,7 @@ fn wait_for_directories(quorum: &mut Quorum<'_>) -> Result<(), Failure> {
         .members()
         .map(|member| member.directory_id())
         .collect::<Result<_, _>>()?;
-    eventually("voters with directories", Duration::from_secs(20), || {
+    eventually("voters with directories", LIMIT, || {
         let Some(status) = quorum.glance()? else {
             return Ok(None);
         };

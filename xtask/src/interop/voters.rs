@@ -2,17 +2,19 @@
 //! kinds are removed and come back.
 
 use std::path::Path;
-use std::time::Duration;
 
 use crate::eventually::eventually;
 use crate::interop::jars::{Jars, Tool};
 use crate::interop::load::Load;
-use crate::interop::quorum::{Kind, Mode, Quorum, kraft};
+use crate::interop::quorum::{Kind, LIMIT, Mode, Quorum, kraft};
 use crate::interop::{Failure, say};
 
 /// Node 1 begins alone; node 2 is added, node 3 joins by itself.
 pub(crate) fn round(jars: &Jars, folder: &Path, kinds: &[Kind; 3]) -> Result<(), Failure> {
     let mut quorum = Quorum::new(jars, folder, Mode::Dynamic, 3)?;
+    for id in 1..=3 {
+        quorum.set(id, PATIENT)?;
+    }
     quorum.set(3, "controller.quorum.auto.join.enable=true\n")?;
     for (id, kind) in (1..).zip(kinds) {
         let voters = if id == 1 {
@@ -91,6 +93,9 @@ fn remove_leader(quorum: &mut Quorum<'_>, tool: Kind) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Leaders go because they are removed or stopped, and not because a machine with two processors is busy.
+const PATIENT: &str = "controller.quorum.fetch.timeout.ms=5000\n";
+
 fn others(id: i32) -> Vec<i32> {
     (1..=3).filter(|other| *other != id).collect()
 }
@@ -98,7 +103,7 @@ fn others(id: i32) -> Vec<i32> {
 impl Quorum<'_> {
     /// Makes an observer a voter by a tool, once the leader knows it.
     fn add(&mut self, tool: Kind, id: i32) -> Result<(), Failure> {
-        let status = eventually("the observer", Duration::from_secs(40), || {
+        let status = eventually("the observer", LIMIT, || {
             let status = self.glance()?;
             Ok(status.filter(|status| status.observers.contains(&id)))
         })?;

@@ -66,11 +66,6 @@ impl Log {
         self.batches[0].base
     }
 
-    /// Its last offset.
-    pub(crate) fn last(&self) -> i64 {
-        self.batches[self.batches.len() - 1].last
-    }
-
     /// The bytes of the batches from offset `first` up to and including `last`, which have to begin and end one.
     pub(crate) fn between(&self, first: i64, last: i64) -> Result<&[u8], Failure> {
         let begins = self.batches.iter().find(|batch| batch.base == first);

@@ -249,10 +249,14 @@ impl Torture {
 
     /// The least offset up to which a voter has applied everything, and the digest of what each has applied. As nobody
     /// writes any more, the digests are those of the same records, also where a voter is ahead.
-    fn agreed(&self, end: i64) -> Result<(i64, Vec<u64>), Failure> {
+    fn agreed(&mut self, end: i64) -> Result<(i64, Vec<u64>), Failure> {
         let (mut agreed, mut digests) = (i64::MAX, Vec::new());
         for voter in 1..=VOTERS {
-            let state = self.voters.state(voter)?.ok_or("a voter says nothing")?;
+            let voters = &mut self.voters;
+            let state = eventually_every(POLL, "a voter says how far it is", RECOVERY, || {
+                voters.expect_running()?;
+                voters.state(voter)
+            })?;
             agreed = agreed.min(state.applied);
             digests.push(state.digest);
         }
@@ -323,4 +327,4 @@ const VOTERS: usize = 3;
 const POLL: Duration = Duration::from_millis(10);
 /// One whose six rounds have a kill, a pause, a slow link, and voters cut off from each other.
 const SEED_IN_CI: u64 = 1;
-const RECOVERY: Duration = Duration::from_secs(60);
+const RECOVERY: Duration = Duration::from_secs(120);

@@ -3,16 +3,16 @@
 //! Nothing is seen of it outside of these namespaces. A link is cut in one direction by a neighbour entry that leads to
 //! nobody: frames leave and are lost, as behind a broken switch, and the sender is told nothing.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
 
 use super::VOTERS;
 use crate::interop::Failure;
+use crate::port::HeldPort;
 
 pub(crate) enum Network {
     Namespaces { names: Vec<String> },
-    Loopback { ports: Vec<u16> },
+    Loopback { ports: Vec<HeldPort> },
 }
 
 impl Network {
@@ -49,13 +49,9 @@ impl Network {
     }
 
     pub(crate) fn loopback() -> Result<Network, Failure> {
-        // All ports are held at once, so that no two voters get the same one.
-        let held: Vec<_> = (0..VOTERS)
-            .map(|_| TcpListener::bind("127.0.0.1:0"))
-            .collect::<Result<_, _>>()?;
-        let ports = held.iter().map(|listener| Ok(listener.local_addr()?.port()));
+        let ports = (0..VOTERS).map(|_| HeldPort::find());
         Ok(Network::Loopback {
-            ports: ports.collect::<Result<_, std::io::Error>>()?,
+            ports: ports.collect::<Result<_, _>>()?,
         })
     }
 
@@ -69,7 +65,10 @@ impl Network {
             Network::Namespaces { .. } => (1..=VOTERS)
                 .map(|voter| format!("{}:9093", address(voter)))
                 .collect(),
-            Network::Loopback { ports } => ports.iter().map(|port| format!("127.0.0.1:{port}")).collect(),
+            Network::Loopback { ports } => ports
+                .iter()
+                .map(|port| format!("127.0.0.1:{}", port.number()))
+                .collect(),
         }
     }
 

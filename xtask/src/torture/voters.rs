@@ -18,7 +18,7 @@ use super::guardian::Guardian;
 use super::history::Told;
 use super::network::Network;
 use super::recorder::Recorder;
-use super::{POLL, VOTERS};
+use super::{POLL, RECOVERY, VOTERS};
 use crate::eventually::eventually_every;
 use crate::interop::Failure;
 use crate::workspace;
@@ -186,7 +186,7 @@ impl Voters {
     pub(crate) fn wait(&mut self, voter: usize, sent: Signal) -> Result<(), Failure> {
         let child = self.children.get_mut(&voter).ok_or("it does not run")?;
         let what = format!("voter {voter} ends");
-        let status = eventually_every(POLL, &what, Duration::from_secs(30), || Ok(child.try_wait()?))?;
+        let status = eventually_every(POLL, &what, RECOVERY, || Ok(child.try_wait()?))?;
         self.guardian.ended(child.id())?;
         self.children.remove(&voter);
         self.seats
