@@ -9,13 +9,32 @@ use crate::program::wrong_usage;
 #[derive(clap::Args)]
 pub(crate) struct Bootstrap {
     /// Controllers to ask for the active one
-    #[arg(long, global = true, value_name = "HOST:PORT,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        global = true,
+        display_order = LAST,
+        value_name = "HOST:PORT,…",
+        value_delimiter = ','
+    )]
     bootstrap_controller: Vec<Address>,
     /// Brokers that forward to the active controller
-    #[arg(long, global = true, value_name = "HOST:PORT,…", value_delimiter = ',')]
+    #[arg(
+        long,
+        global = true,
+        display_order = LAST,
+        value_name = "HOST:PORT,…",
+        value_delimiter = ','
+    )]
     bootstrap_server: Vec<Address>,
     /// How long to look for an active controller
-    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX))]
+    #[arg(
+        long,
+        global = true,
+        display_order = LAST,
+        value_name = "SECONDS",
+        default_value_t = 30,
+        value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX)
+    )]
     timeout: u64,
 }
 
@@ -36,3 +55,6 @@ impl Bootstrap {
 
 /// As many milliseconds as a request can carry.
 const SECONDS_MAX: u64 = i32::MAX as u64 / 1000;
+
+/// The help shows them behind the options of the command itself.
+const LAST: usize = 900;

@@ -41,6 +41,11 @@ impl Server {
     }
 
     fn start(self) -> Admin {
+        self.start_for(Duration::from_secs(30))
+    }
+
+    /// For a client that waits for as long.
+    fn start_for(self, patience: Duration) -> Admin {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string().parse().unwrap();
         thread::spawn(move || {
@@ -49,7 +54,7 @@ impl Server {
                 thread::spawn(move || server.serve(stream.unwrap()));
             }
         });
-        Admin::new(vec![address], EndpointKind::Brokers, Duration::from_secs(1))
+        Admin::new(vec![address], EndpointKind::Brokers, patience)
     }
 
     fn serve(&self, mut stream: TcpStream) {
@@ -237,7 +242,7 @@ fn a_change_that_is_not_answered_may_have_been_made() {
 #[test]
 fn somebody_who_is_not_the_controller_is_asked_again() {
     let response = answered(ErrorCode::NotController, Some("It is node 7."), &[]);
-    let admin = Server::new(Some(2), Answer::With(response)).start();
+    let admin = Server::new(Some(2), Answer::With(response)).start_for(SHORT);
     let error = admin
         .update_features(&levels(&[("a", 1)]), FeatureChange::Upgrade, false)
         .unwrap_err();
@@ -278,7 +283,7 @@ fn an_answer_that_comes_byte_by_byte_has_no_more_time_than_any() {
             let mut stream = stream.unwrap();
             // The client hangs up first.
             let announced = 100_i32.to_be_bytes();
-            let mut bytes = announced.iter().chain(&[0; 50]);
+            let mut bytes = announced.iter().chain(&[0; 90]);
             while bytes
                 .next()
                 .is_some_and(|byte| stream.write_all(&[*byte]).is_ok())
@@ -287,17 +292,20 @@ fn an_answer_that_comes_byte_by_byte_has_no_more_time_than_any() {
             }
         }
     });
-    let admin = Admin::new(vec![address], EndpointKind::Controllers, Duration::from_secs(1));
+    let admin = Admin::new(vec![address], EndpointKind::Controllers, SHORT);
     let error = admin.describe_features(None).unwrap_err();
     assert!(error.to_string().ends_with("no answer in time"), "{error}");
 }
 
 #[test]
 fn a_node_that_is_not_registered() {
-    let admin = Server::new(None, Answer::None).start();
+    let admin = Server::new(None, Answer::None).start_for(SHORT);
     let error = admin.describe_features(Some(7)).unwrap_err();
     assert!(
         matches!(error, AdminError::NodeNotFound { node_id: 7, .. }),
         "{error}"
     );
 }
+
+/// For what is tried until the time is over.
+const SHORT: Duration = Duration::from_secs(2);
