@@ -158,6 +158,29 @@ fn a_directory_is_shown_up_to_the_end_of_its_log() {
 }
 
 #[test]
+fn json_has_an_object_for_each_place() {
+    let path = recorded("upgrade-228-1.checkpoint");
+    let output = shell(&path, &["--json", "cat", "image/features/*", "image/nope"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(output.stderr, b"kraft: cat: image/nope: no such place\n");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let objects: Vec<serde_json::Value> = text
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let version = serde_json::json!({"path": "/image/features/metadataVersion", "text": "Optional[4.4-IV2]"});
+    assert_eq!((objects.len(), &objects[5]), (6, &version));
+    let tree: serde_json::Value = serde_json::from_str(&shown(&path, &["--json", "tree", "image"])).unwrap();
+    assert_eq!(tree["tree"]["topics"]["byName"]["t-8"]["name"], "t-8");
+    assert_eq!(
+        tree["tree"]["clientQuotas"]["user(u7)"]["producer_byte_rate"],
+        "75.0"
+    );
+    let none = shell(&path, &["--json"]);
+    assert_eq!(none.status.code(), Some(2), "{none:?}");
+}
+
+#[test]
 fn a_dialogue_on_a_pipe_has_no_prompts() {
     let path = recorded("upgrade-228-1.checkpoint");
     let lines = "cd image/topics\npwd\n\nls\nls byName/t-8\ncat byName/t-8/name nope\nhistory 2\nexit\npwd\n";

@@ -5,6 +5,7 @@ mod commands;
 mod dialogue;
 mod glob;
 mod image;
+mod json;
 mod leaf;
 mod load;
 mod names;
@@ -33,10 +34,14 @@ use session::Session;
     Examples:\n  \
     kraft shell /var/lib/kafka ls image/topics/byName\n  \
     kraft shell /var/lib/kafka cat 'image/topics/byName/orders/*'\n  \
+    kraft shell --json /var/lib/kafka tree image/cluster\n  \
     kraft shell /var/lib/kafka/__cluster_metadata-0/00000000000000000444-0000000002.checkpoint tree image/features\n  \
     kraft shell /var/lib/kafka"
 )]
 pub(crate) struct Arguments {
+    /// Print JSON, one object a line for each place; needs a command
+    #[arg(long)]
+    json: bool,
     /// The metadata directory (the one with meta.properties), its partition's, a .checkpoint or a .log file
     #[arg(value_name = "FILE_OR_DIR")]
     path: PathBuf,
@@ -45,32 +50,49 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    if let Some(name) = arguments.command.first() {
-        check_one_shot(name, arguments.command.len() - 1);
-    }
+    let command = match arguments.command.split_first() {
+        Some((name, paths)) => Some((one_shot(name, paths.len()), paths)),
+        None if arguments.json => wrong_usage("--json needs a command"),
+        None => None,
+    };
     let loaded = load::load(&arguments.path)?;
     for note in &loaded.notes {
         // A reader of stderr that is gone cannot be told.
         writeln!(io::stderr(), "kraft: {}", printable(note)).ok();
     }
     let mut out = BufWriter::new(Out::listing());
-    if arguments.command.is_empty() {
+    let Some((command, paths)) = command else {
         dialogue::run(&loaded.image, &mut out)?;
         return Ok(ExitCode::SUCCESS);
-    }
-    let mut complaints = io::stderr();
-    let mut session = Session::new(&loaded.image, &mut out, Some(&mut complaints), None);
-    session.run(&arguments.command)?;
-    session.flush()?;
-    Ok(if session.complained() {
+    };
+    let complained = if arguments.json {
+        let wrong = json::run(&loaded.image, &mut out, command, paths)?;
+        for what in &wrong {
+            writeln!(
+                io::stderr(),
+                "kraft: {}: {}",
+                arguments.command[0],
+                printable(what)
+            )
+            .ok();
+        }
+        !wrong.is_empty()
+    } else {
+        let mut complaints = io::stderr();
+        let mut session = Session::new(&loaded.image, &mut out, Some(&mut complaints), None);
+        session.run(&arguments.command)?;
+        session.complained()
+    };
+    out.flush()?;
+    Ok(if complained {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
     })
 }
 
-/// Before anything is read, because it may take a while.
-fn check_one_shot(name: &str, count: usize) {
+/// The command of this name, before anything is read, because that may take a while.
+fn one_shot(name: &str, count: usize) -> Command {
     let known = commands::names(true);
     match Command::named(name) {
         None => wrong_usage(&format!(
@@ -84,6 +106,7 @@ fn check_one_shot(name: &str, count: usize) {
             if let Some(wrong) = command.wrong_count(count) {
                 wrong_usage(&format!("{name}: {wrong}"));
             }
+            command
         }
     }
 }

@@ -264,7 +264,7 @@ impl<'a> Session<'a> {
 }
 
 /// The paths that are not empty, or the place where one stands.
-fn or_here(paths: &[String]) -> Vec<String> {
+pub(super) fn or_here(paths: &[String]) -> Vec<String> {
     let given: Vec<_> = paths.iter().filter(|path| !path.is_empty()).cloned().collect();
     if given.is_empty() {
         vec![".".to_owned()]
