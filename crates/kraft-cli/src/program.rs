@@ -1,6 +1,8 @@
 //! The arguments, the commands behind them, and how a command ends.
 
+use std::env;
 use std::error::Error;
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -84,9 +86,23 @@ pub(crate) type Outcome = Result<ExitCode, Box<dyn Error>>;
 
 /// Ends the process because of wrong usage that clap cannot see.
 pub(crate) fn wrong_usage(what: &str) -> ! {
-    Arguments::command()
+    let mut command = Arguments::command();
+    command.build();
+    innermost(&mut command, env::args_os().skip(1))
         .error(clap::error::ErrorKind::MissingRequiredArgument, what)
         .exit()
+}
+
+/// The command that the words ask for in the end: how that one is used is what is to be shown.
+fn innermost(command: &mut clap::Command, words: impl IntoIterator<Item = OsString>) -> &mut clap::Command {
+    words.into_iter().fold(command, |command, word| {
+        if command.find_subcommand(&word).is_some() {
+            let inner = command.find_subcommand_mut(&word);
+            inner.expect("it has just been found")
+        } else {
+            command
+        }
+    })
 }
 
 fn one_line(error: &dyn Error) -> String {
@@ -106,5 +122,25 @@ mod tests {
             one_line(Box::<dyn Error>::from(error).as_ref()),
             "refused: because of\\u001b[2J\\u0085it\\tall"
         );
+    }
+
+    #[test]
+    fn the_usage_that_is_shown_is_that_of_the_command_that_was_asked_for() {
+        for (words, expected) in [
+            ("quorum --timeout 3 describe --status", "kraft quorum describe"),
+            (
+                "quorum add-controller --bootstrap-controller a:1",
+                "kraft quorum add-controller",
+            ),
+            ("shell .", "kraft shell"),
+            ("", "kraft"),
+        ] {
+            let mut command = Arguments::command();
+            command.build();
+            let words = words.split_whitespace().map(OsString::from);
+            let usage = innermost(&mut command, words).render_usage().to_string();
+            let begin = format!("Usage: {expected} ");
+            assert!(usage.starts_with(&begin), "{usage}");
+        }
     }
 }
