@@ -308,6 +308,28 @@ fn damage_is_one_line_with_file_and_byte() {
     );
 }
 
+/// What a start would cut is no damage, whatever its form; a single file has no directory that says more.
+#[test]
+fn the_end_of_the_log_is_judged_as_a_start_judges_it() {
+    let folder = unpacked("small-killed");
+    let path = folder
+        .path()
+        .join("__cluster_metadata-0/00000000000000000000.log");
+    let whole = fs::read(&path).unwrap();
+    // The first sectors of a write have not come, later ones have.
+    fs::write(&path, [&whole[..], &[0; 4_096], &whole[8_684..]].concat()).unwrap();
+    let output = shell(folder.path(), &["cat", "image/provenance"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stdout.starts_with(b"offset 32, epoch 3, "), "{output:?}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains(&format!(": byte {}: ", whole.len())) && said.contains("is left out"),
+        "{said}"
+    );
+    let single = shell(&path, &["cat", "image/provenance"]);
+    assert_eq!(single.status.code(), Some(1), "{single:?}");
+}
+
 #[test]
 fn a_reader_that_has_seen_enough_is_no_failure() {
     let mut kraft = Command::new(env!("CARGO_BIN_EXE_kraft"));

@@ -5,13 +5,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kraft_core::SnapshotId;
-use kraft_log::METADATA_PARTITION_DIR;
+use kraft_fs::RealFs;
+use kraft_log::{METADATA_PARTITION_DIR, Repair};
 use kraft_snapshot::{SnapshotFileState, SnapshotReadError, parse_name};
 use kraft_wire::batch::BatchView;
 
 use super::error::LoadError;
 use super::replay::Replay;
-use super::segment::{Go, read_segment};
+use super::segment::{Ended, Go, read_segment};
 use super::{Loaded, Provenance, incomplete, loaded, read_snapshot, replay_batch};
 use crate::dump::files::Kind;
 
@@ -81,6 +82,10 @@ fn list(dir: &Path) -> io::Result<Listing> {
     };
     for entry in fs::read_dir(dir)? {
         let path = entry?.path();
+        // A node does not look at those either.
+        if path.is_dir() {
+            continue;
+        }
         let name = path
             .file_name()
             .and_then(|name| name.to_str())
@@ -93,7 +98,8 @@ fn list(dir: &Path) -> io::Result<Listing> {
             listing.segments.push((base_offset, path));
         }
     }
-    listing.snapshots.sort();
+    // The newest is that of the highest epoch, as for a node.
+    listing.snapshots.sort_by_key(|(id, _)| (id.epoch, id.end_offset));
     listing.segments.sort();
     Ok(listing)
 }
@@ -171,7 +177,12 @@ fn behind(
         }
         expected = Some(*base);
         let last = index + 1 == segments.len();
-        let ended = read_segment(path, last, &mut expected, |batch| log.batch(batch, replay))?;
+        let ended = match read_segment(path, last, &mut expected, |batch| log.batch(batch, replay)) {
+            Err(LoadError::Damaged { position, reason, .. }) if last && would_be_cut(path, position) => {
+                Ended::Incomplete { position, reason }
+            }
+            ended => ended?,
+        };
         if log.beside {
             let note = format!(
                 "{}: the log is not what the latest snapshot continues, and is not shown",
@@ -184,6 +195,16 @@ fn behind(
         }
     }
     Ok(Vec::new())
+}
+
+/// Whether a node that starts would cut the segment there, because a crash explains what is behind.
+fn would_be_cut(path: &Path, position: u64) -> bool {
+    let verified = path.parent().map(|dir| kraft_log::verify(&RealFs, dir));
+    let Some(Ok(verified)) = verified else {
+        return false;
+    };
+    let cut = |repair: &Repair| matches!(repair, Repair::Cut { path: at, position: from, .. } if at == path && *from == position);
+    verified.repairs.iter().any(cut)
 }
 
 /// The log behind a snapshot, batch by batch.

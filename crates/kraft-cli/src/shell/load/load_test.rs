@@ -404,3 +404,44 @@ fn what_is_no_log_is_said_to_be_none() {
     let error = load(&folder.path().join("gone")).unwrap_err();
     assert!(matches!(error, LoadError::Read { .. }), "{error}");
 }
+
+#[test]
+fn what_a_node_does_not_look_at_is_passed_over() {
+    let mut log = Log::new();
+    log.append(1, &[topic("a")]);
+    fs::create_dir(log.dir().join("00000000000000000040.log")).unwrap();
+    fs::create_dir(log.dir().join("00000000000000000040-0000000001.checkpoint")).unwrap();
+    for name in [
+        "foo.log",
+        "00000000000000000009-0000000001.checkpoint.part",
+        "notes.checkpoint",
+    ] {
+        fs::write(log.dir().join(name), b"x").unwrap();
+    }
+    assert_eq!(topics(&log.load().unwrap()), ["a"]);
+}
+
+#[test]
+fn the_newest_snapshot_is_that_of_the_highest_epoch() {
+    let mut log = Log::new();
+    log.append(2, &[topic("a"), topic("b")]);
+    log.snapshot(1, 2, &["newest"]);
+    log.snapshot(90, 1, &["of-before"]);
+    let loaded = log.load().unwrap();
+    assert_eq!(
+        (topics(&loaded), at(&loaded)),
+        (vec!["b", "newest"], (1, 2, 1_000))
+    );
+}
+
+#[test]
+fn an_epoch_that_goes_back_is_damage() {
+    let mut log = Log::new();
+    log.append(3, &[topic("a")]);
+    log.append(2, &[topic("b")]);
+    let error = log.load().unwrap_err();
+    assert!(
+        error.contains(": a batch of epoch 2 behind one of epoch 3; read up to offset 0;"),
+        "{error}"
+    );
+}

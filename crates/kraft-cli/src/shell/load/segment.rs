@@ -52,6 +52,7 @@ pub(super) fn read_segment(
     };
     let file = File::open(path).map_err(reading)?;
     let mut position = 0;
+    let mut last_epoch = 0;
     loop {
         let damaged = |position, reason| LoadError::Damaged {
             path: path.to_owned(),
@@ -71,6 +72,12 @@ pub(super) fn read_segment(
             let reason = format!("a batch at offset {base} where {expected} is next");
             return Err(damaged(position, reason));
         }
+        let epoch = batch.leader_epoch();
+        if epoch < last_epoch {
+            let reason = format!("a batch of epoch {epoch} behind one of epoch {last_epoch}");
+            return Err(damaged(position, reason));
+        }
+        last_epoch = epoch;
         position += batch.size() as u64;
         *expected = Some(batch.last_offset() + 1);
         if let Go::Stop = each(&batch) {
