@@ -8,6 +8,14 @@ use kraft_metadata::{
     MetadataMachine, MetadataRecord, MetadataSettings,
     record::{ConfigRecord, FeatureLevelRecord},
 };
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+use tracing::{
+    Event, Level, Metadata, Subscriber,
+    span::{Attributes, Id, Record},
+};
 
 const BROKER: i8 = 4;
 
@@ -126,6 +134,48 @@ fn a_change_costs_what_it_changes_however_large_the_image_is() {
             );
         }
     }
+}
+
+/// Counts the warnings.
+#[derive(Clone, Default)]
+struct Warnings(Arc<AtomicUsize>);
+
+impl Subscriber for Warnings {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        *metadata.level() <= Level::WARN
+    }
+
+    fn event(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// Nobody would know why the log grows.
+#[test]
+fn that_there_will_be_no_snapshots_is_said_once() {
+    let warnings = Warnings::default();
+    tracing::subscriber::with_default(warnings.clone(), || {
+        let (mut machine, _) = machine_with(3);
+        // A topic: version 1 of the frame, type 2, version 0.
+        let topic = [&[1, 2, 0][..], b"\x04foo", &[7; 16], &[0]].concat();
+        for offset in 100..110 {
+            apply(&mut machine, offset, &topic);
+            assert!(machine.snapshot().is_none());
+        }
+    });
+    assert_eq!(warnings.0.load(Ordering::Relaxed), 1);
 }
 
 /// A foreign writer's text, each broken character of which becomes three bytes.

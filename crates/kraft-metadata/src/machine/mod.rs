@@ -95,7 +95,15 @@ impl MetadataMachine {
     }
 
     fn publish(&mut self) {
+        let was_complete = self.published.complete;
         self.published = Arc::new(self.committed.published().clone());
+        if was_complete && !self.published.complete {
+            tracing::warn!(
+                last_offset = self.published.provenance.last_offset,
+                "the log has records that are only carried here, or cannot be written again: this node writes no snapshots, \
+                 and its log grows"
+            );
+        }
         if let Some(leading) = &mut self.leading {
             leading.aborting &= self.committed.in_transaction();
             // Control batches are committed without having been told as appended.

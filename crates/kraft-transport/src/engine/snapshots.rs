@@ -157,7 +157,7 @@ where
             // Nothing has happened since.
             Err(NotBegun::Exists) => Ok(()),
             Err(NotBegun::Empty) => Err("nothing is committed".to_owned()),
-            Err(NotBegun::NotNow) => Err("the state machine is in the middle of a transaction".to_owned()),
+            Err(NotBegun::NotNow) => Err("the state machine gives no snapshot of its state".to_owned()),
             Err(NotBegun::Refused(reason)) => Err(reason.to_string()),
         };
         // Callers that are gone learn nothing.
