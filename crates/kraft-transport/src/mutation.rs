@@ -35,5 +35,6 @@ kraft_core::mutations! {
     ReordersRecords: "records that are joined in a batch stand in another order than was told",
     ReordersBatches: "fetched batches are appended the last one first",
     SnapshotsPastApplied: "a snapshot is named after more than is applied",
+    CallsAppendedCommitted: "a voter change that is written is told to be committed",
     LeadsBeforeApplying: "the state machine leads before it has applied what it has to know",
 }

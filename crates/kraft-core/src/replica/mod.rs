@@ -198,6 +198,12 @@ impl Replica {
         self.high_watermark
     }
 
+    /// Everything below it was committed, as far as this replica has known since it started, in whatever role.
+    #[must_use]
+    pub fn committed(&self) -> i64 {
+        self.committed
+    }
+
     /// The voters in force, committed or not.
     #[must_use]
     pub fn voters(&self) -> &VoterSet {

@@ -28,6 +28,15 @@ pub enum Fate {
     Unknown,
 }
 
+/// What an operator wants of the voters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum VoterMove {
+    /// A replica becomes a voter.
+    Add(ReplicaKey),
+    /// A voter goes.
+    Remove(ReplicaKey),
+}
+
 /// Something that can be seen of a running quorum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
@@ -227,6 +236,44 @@ pub enum Fact {
         node: NodeId,
         /// What it read holds everything below.
         end: Option<i64>,
+    },
+    /// The voters that are committed, as far as a node knows.
+    CommittedVoters {
+        /// Which node.
+        node: NodeId,
+        /// Everything below is committed.
+        end: i64,
+        /// The voters there, by rising id; none if neither log nor snapshot names any.
+        voters: Vec<ReplicaKey>,
+    },
+    /// An operator asks for a change of the voters.
+    ChangeAsked {
+        /// Its number.
+        op: OpId,
+        /// What it wants.
+        change: VoterMove,
+    },
+    /// An operator was told that its change of the voters is committed.
+    ChangeTold {
+        /// The operator.
+        op: OpId,
+        /// By which node.
+        node: NodeId,
+        /// Where it is told to stand.
+        offset: i64,
+        /// Everything below is committed, as far as that node knows.
+        committed: i64,
+        /// The voters at that place of the node's log, by rising id.
+        voters: Vec<ReplicaKey>,
+    },
+    /// An operator was told that kraft.version is raised.
+    UpgradeTold {
+        /// The operator.
+        op: OpId,
+        /// By which node.
+        node: NodeId,
+        /// The level that is committed, as far as that node knows.
+        level: i16,
     },
     /// A client does not wait any more, whatever becomes of what it wanted.
     Left {

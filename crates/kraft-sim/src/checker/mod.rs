@@ -5,6 +5,7 @@
 
 mod applied_in_order;
 mod change_by_one;
+mod changes_as_told;
 mod committed;
 mod committed_not_cut;
 mod durable_first;
@@ -26,10 +27,11 @@ mod stable_leadership;
 
 pub use applied_in_order::AppliedInOrder;
 pub use change_by_one::ChangeByOne;
+pub use changes_as_told::ChangesAsTold;
 pub use committed::CommittedStays;
 pub use committed_not_cut::CommittedNotCut;
 pub use durable_first::DurableFirst;
-pub use fact::{BatchMark, Fact, Fate, OpId};
+pub use fact::{BatchMark, Fact, Fate, OpId, VoterMove};
 pub use history::History;
 pub use leader_never_loads::LeaderNeverLoads;
 pub use log_matching::LogMatching;
@@ -100,6 +102,7 @@ pub fn all() -> Vec<Box<dyn Checker>> {
         Box::new(LeaderNeverLoads::default()),
         Box::new(DurableFirst::default()),
         Box::new(ChangeByOne::default()),
+        Box::new(ChangesAsTold::default()),
         Box::new(ServedIsCommitted::default()),
         Box::new(SameState::default()),
         Box::new(History::default()),

@@ -3,12 +3,13 @@
 use super::{disk::marks, recorded::Note, rng::Rng};
 use crate::checker::{Fact, Fate, OpId};
 use bytes::Bytes;
-use kraft_core::{Epoch, NodeId, ReconfigOutcome};
+use kraft_core::{Epoch, NodeId, ReconfigOutcome, Replica, ReplicaKey, VoterSet};
 use kraft_transport::{
     MetadataFetchSlice, QuorumStateSnapshot, RaftError, SubmitChangeResult,
     metrics::EngineMetrics,
     oneshot::{self, error::TryRecvError},
 };
+use kraft_wire::{Message as _, message::UpdateFeaturesResponse};
 
 /// Everybody who waits at a node, for as long as it is up.
 #[derive(Default)]
@@ -156,15 +157,36 @@ impl Clients {
 
     /// What has been told since the last look, when everything below `applied` is in the image; `ended` when the node takes the
     /// others' answers with it.
-    pub(super) fn told(&mut self, node: NodeId, applied: i64, ended: bool, facts: &mut Vec<Fact>) {
+    pub(super) fn told(
+        &mut self,
+        node: NodeId,
+        replica: &Replica,
+        applied: i64,
+        ended: bool,
+        facts: &mut Vec<Fact>,
+    ) {
         let forgotten = |op: OpId| (!ended).then_some(Fact::Forgotten { op, node });
+        // A leader that removes itself has stepped down, and has no high watermark, in the moment in which it says so.
+        let committed = replica.committed();
         hear(&mut self.operators, facts, |op, answer| match answer {
             None => forgotten(op),
-            Some(_) => None,
+            Some(Ok(ReconfigOutcome::Committed { offset })) => Some(Fact::ChangeTold {
+                op,
+                node,
+                offset,
+                committed,
+                voters: voter_keys(replica, offset),
+            }),
+            // What is only written may be lost.
+            Some(Ok(ReconfigOutcome::Appended { .. } | ReconfigOutcome::Noted) | Err(_)) => None,
         });
         hear(&mut self.upgraders, facts, |op, answer| match answer {
             None => forgotten(op),
-            Some(_) => None,
+            Some(body) => is_upgraded(&body).then(|| Fact::UpgradeTold {
+                op,
+                node,
+                level: replica.kraft_version_at(committed - 1),
+            }),
         });
         hear(&mut self.newest_readers, facts, |op, answer| match answer {
             None => forgotten(op),
@@ -213,6 +235,21 @@ impl Clients {
         });
     }
 }
+
+/// The voters that are recorded at an offset of a replica's log or before it.
+pub(super) fn voter_keys(replica: &Replica, offset: i64) -> Vec<ReplicaKey> {
+    let voters = replica.voters_at(offset).into_iter().flat_map(VoterSet::iter);
+    voters.map(|voter| voter.key).collect()
+}
+
+/// Whether an answer to UpdateFeatures says that everything was done.
+fn is_upgraded(body: &Bytes) -> bool {
+    let answer = UpdateFeaturesResponse::from_bytes(body, UPDATE_FEATURES_VERSION);
+    answer.is_ok_and(|answer| answer.error_code == 0)
+}
+
+/// The version of UpdateFeatures in which operators ask, where the answer has one error for all.
+pub(super) const UPDATE_FEATURES_VERSION: i16 = 2;
 
 /// Lets go of those who have their answer, or will never have one, and notes what follows from it.
 fn hear<T>(

@@ -1,13 +1,14 @@
 //! What a plan does to a quorum.
 
 use super::{
+    clients::UPDATE_FEATURES_VERSION,
     happening::Happening,
     op::Op,
     quorum::{LISTENER, Simulation},
     report::Count,
     rng::Rng,
 };
-use crate::checker::{Fact, Violation};
+use crate::checker::{Fact, Violation, VoterMove};
 use bytes::Bytes;
 use kraft_core::{Endpoints, Event, NodeId, StateMachine, SupportedVersions, VoterChange, VoterNode};
 use kraft_fs::Fault;
@@ -273,6 +274,11 @@ impl<S: StateMachine> Simulation<S> {
 
     fn reconfigure_at(&mut self, node: usize, change: VoterChange) -> Result<(), Violation> {
         let op = self.next_op();
+        let wanted = match &change {
+            VoterChange::Add { voter, .. } | VoterChange::Update { voter } => VoterMove::Add(voter.key),
+            VoterChange::Remove { voter } => VoterMove::Remove(*voter),
+        };
+        self.observe(&Fact::ChangeAsked { op, change: wanted })?;
         let (reply, outcome) = oneshot::channel();
         self.nodes[node].await_change(op, outcome);
         self.nodes[node].enqueue(Command::Reconfigure { change, reply }, self.now);
@@ -310,7 +316,7 @@ impl<S: StateMachine> Simulation<S> {
             }],
             ..Default::default()
         };
-        let version = 2;
+        let version = UPDATE_FEATURES_VERSION;
         let op = self.next_op();
         let (reply, outcome) = oneshot::channel::<Bytes>();
         self.nodes[leader].await_upgrade(op, outcome);

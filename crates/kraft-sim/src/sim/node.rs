@@ -1,7 +1,7 @@
 //! One node: a whole engine on a disk of its own.
 
 use super::{
-    clients::{Clients, Watcher},
+    clients::{Clients, Watcher, voter_keys},
     clock::Clock,
     disk::{Disk, marks},
     outbox::Outbox,
@@ -75,6 +75,8 @@ struct Shown {
     log_start: Option<Fact>,
     voters: VoterSet,
     log_end: i64,
+    committed: i64,
+    committed_voters: Vec<ReplicaKey>,
 }
 
 /// What exists while a node is up.
@@ -502,9 +504,13 @@ impl<S: StateMachine> Node<S> {
             facts.extend(running.clients.fact(self.id, note));
         }
         let applied = running.engine.watch().borrow().applied;
-        running
-            .clients
-            .told(self.id, applied, turn.ended.is_some(), &mut facts);
+        running.clients.told(
+            self.id,
+            running.engine.replica(),
+            applied,
+            turn.ended.is_some(),
+            &mut facts,
+        );
         self.look(&mut facts, now);
         Some(Aftermath { turn, answers, facts })
     }
@@ -527,6 +533,15 @@ impl<S: StateMachine> Node<S> {
                 node,
                 voters: self.shown.voters.iter().map(|voter| voter.key).collect(),
             });
+        }
+        let end = replica.committed();
+        if end > self.shown.committed {
+            self.shown.committed = end;
+            let voters = voter_keys(replica, end - 1);
+            if voters != self.shown.committed_voters {
+                self.shown.committed_voters.clone_from(&voters);
+                facts.push(Fact::CommittedVoters { node, end, voters });
+            }
         }
         let state = Fact::State {
             node,

@@ -156,6 +156,12 @@ where
             Answer::VoterChange(outcome) => match self.changes.voters.remove(&reply) {
                 Some(sender) => {
                     let outcome = outcome.map_err(|refusal| self.refused(refusal));
+                    let outcome = outcome.map(|done| match done {
+                        ReconfigOutcome::Appended { offset } if mutated!(CallsAppendedCommitted) => {
+                            ReconfigOutcome::Committed { offset }
+                        }
+                        done => done,
+                    });
                     // A caller that is gone learns nothing.
                     let _ = sender.send(outcome);
                     None
