@@ -44,7 +44,7 @@ pub fn runtime() -> io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .event_interval(TASKS_BEFORE_EVENTS)
-        .max_blocking_threads(4)
+        .max_blocking_threads(LOOKUPS_MAX)
         .thread_name("kraft")
         .thread_stack_size(1024 * 1024)
         .enable_all()
@@ -279,6 +279,10 @@ fn advertise_bound_port(engine: &mut EngineConfig, listener: &str, port: u16) {
 /// So many tasks run before the system is asked for what has come, if there are that many. The answers that a commit lets go to
 /// a thousand observers are all sent before the first of their next requests is read.
 const TASKS_BEFORE_EVENTS: u32 = 1024;
+
+/// Host names that may be looked up at a time: more than a quorum has, so that those that a name server is silent about leave
+/// the others their turn.
+const LOOKUPS_MAX: usize = 32;
 
 /// Commands that may wait for the engine.
 const QUEUE_CAPACITY: usize = 1024;

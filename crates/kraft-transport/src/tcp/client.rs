@@ -2,7 +2,7 @@
 
 use super::{
     frame::{FrameError, FrameReader},
-    reach,
+    reach::{self, Lookup},
 };
 use crate::metrics::{ChannelMetrics, OpenConnection};
 use bytes::{Buf, Bytes};
@@ -78,18 +78,20 @@ impl Client {
     /// # Errors
     /// See [`CallError`].
     pub async fn connect(endpoint: &Endpoint, client_id: &str, within: Duration) -> Result<Self, CallError> {
-        Self::connect_counted(endpoint, client_id, within, None).await
+        let mut lookup = Lookup::default();
+        Self::connect_counted(&mut lookup, endpoint, client_id, within, None).await
     }
 
     /// As [`connect`](Self::connect), with everything that goes over the connection counted.
-    pub(crate) async fn connect_counted(
+    pub(super) async fn connect_counted(
+        lookup: &mut Lookup,
         endpoint: &Endpoint,
         client_id: &str,
         within: Duration,
         channel: Option<&Arc<ChannelMetrics>>,
     ) -> Result<Self, CallError> {
         let connecting = async {
-            let stream = reach::connect(&endpoint.host, endpoint.port, within).await;
+            let stream = reach::connect(lookup, &endpoint.host, endpoint.port, within).await;
             let stream = stream.and_then(|stream| stream.set_nodelay(true).map(|()| stream));
             let mut client = Self {
                 stream: stream.map_err(|source| lost(endpoint, source))?,

@@ -2,6 +2,7 @@
 
 use super::{
     client::{CallError, Client},
+    reach::Lookup,
     recent::Recent,
 };
 use crate::{
@@ -81,6 +82,7 @@ where
             commands: self.commands.clone(),
             channel: Arc::clone(&self.channel),
             client: None,
+            lookup: Lookup::default(),
             backoff: Backoff::new(),
             told_up: false,
             quiet_until: Instant::now(),
@@ -130,6 +132,7 @@ struct Peer<S: StateMachine> {
     commands: CommandSender<S>,
     channel: Arc<ChannelMetrics>,
     client: Option<Client>,
+    lookup: Lookup,
     backoff: Backoff,
     /// Whether the log says that it is connected.
     told_up: bool,
@@ -237,6 +240,7 @@ impl<S: StateMachine> Peer<S> {
         }
         let within = due.saturating_duration_since(now);
         let client = Client::connect_counted(
+            &mut self.lookup,
             &self.endpoint,
             &self.settings.client_id,
             within,
