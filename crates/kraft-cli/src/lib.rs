@@ -24,6 +24,7 @@ mod dump;
 mod features;
 mod format;
 mod info;
+mod input;
 pub mod local;
 mod out;
 mod perf;

@@ -1,11 +1,13 @@
 //! The arguments, the commands behind them, and how a command ends.
 
+use std::borrow::Cow;
 use std::env;
 use std::error::Error;
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::out::is_reader_gone;
@@ -48,7 +50,10 @@ enum Command {
 
 /// Runs the program with the arguments of this process.
 pub fn program() -> ExitCode {
-    let command = Arguments::parse().command;
+    let command = match Arguments::try_parse() {
+        Ok(arguments) => arguments.command,
+        Err(wrong) => tamed(wrong).exit(),
+    };
     let outcome = signals::outlive_file_size_limit()
         .map_err(Into::into)
         .and_then(|()| perform(command));
@@ -89,8 +94,28 @@ pub(crate) fn wrong_usage(what: &str) -> ! {
     let mut command = Arguments::command();
     command.build();
     innermost(&mut command, env::args_os().skip(1))
-        .error(clap::error::ErrorKind::MissingRequiredArgument, what)
+        .error(ErrorKind::MissingRequiredArgument, printable(what))
         .exit()
+}
+
+/// The error about arguments without what would steer the terminal: what they repeat may be the name of a file.
+fn tamed(mut wrong: clap::Error) -> clap::Error {
+    let given: Vec<_> = wrong
+        .context()
+        .filter_map(|(kind, value)| match value {
+            ContextValue::String(text) => match printable(text) {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(shown) => Some((kind, ContextValue::String(shown))),
+            },
+            _ => None,
+        })
+        .collect();
+    for (kind, shown) in given {
+        wrong.insert(kind, shown);
+        // A suggestion may repeat it.
+        wrong.remove(ContextKind::Suggested);
+    }
+    wrong
 }
 
 /// The command that the words ask for in the end: how that one is used is what is to be shown.

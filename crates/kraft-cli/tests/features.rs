@@ -183,6 +183,16 @@ fn levels_that_a_controller_does_not_grant() {
              version of this feature without setting the upgrade type to either safe or unsafe downgrade."
         ))
     );
+    let lower = told(&ask(&["downgrade", "--metadata", "3.9-IV0"])).1;
+    assert!(
+        lower.starts_with(
+            " `metadata` flag is deprecated and may be removed in a future release.\n\
+             Could not downgrade metadata.version to 21. "
+        ),
+        "{lower}"
+    );
+    let json = ask(&["downgrade", "--metadata", "3.9-IV0", "--json"]);
+    serde_json::from_slice::<serde_json::Value>(&json.stdout).unwrap();
     // What the cluster is at, it may be asked for.
     assert_eq!(
         told(&ask(&["upgrade", "--feature", "metadata.version=25"])),

@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, Read};
 
+use crate::input::of_stdin;
+
 /// Calls `each` with every line that is not blank, without its line end.
 pub(super) fn each_line(
     mut input: impl BufRead,
@@ -10,7 +12,8 @@ pub(super) fn each_line(
     let mut line = Vec::new();
     loop {
         line.clear();
-        let read = input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line)?;
+        let part = input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line);
+        let read = part.map_err(of_stdin)?;
         if read == 0 {
             return Ok(());
         }

@@ -110,6 +110,7 @@ pub(crate) fn upgrade(bootstrap: Bootstrap, arguments: &UpgradeArguments) -> Out
 pub(crate) fn downgrade(bootstrap: Bootstrap, arguments: &DowngradeArguments) -> Outcome {
     let change = downgrade_change(arguments.r#unsafe);
     let levels = arguments.wanted.levels(change)?;
+    arguments.wanted.warn(&arguments.manner)?;
     update(
         bootstrap,
         Operation::Downgrade,

@@ -32,47 +32,48 @@ struct About {
 impl Command {
     /// The command of a name.
     pub(super) fn named(name: &str) -> Option<Self> {
-        let about = ABOUT.iter().find(|about| about.name == name);
-        about.map(|about| about.command)
+        about_name(name).map(|about| about.command)
     }
 
     /// Whether it has a sense without a dialogue.
     pub(super) fn is_one_shot(self) -> bool {
-        self.about().one_shot
+        ABOUT.iter().any(|about| about.command == self && about.one_shot)
     }
+}
 
-    /// What is wrong with the number of arguments.
-    pub(super) fn wrong_count(self, count: usize) -> Option<String> {
-        let About {
-            name,
-            takes,
-            count: (min, max),
-            ..
-        } = self.about();
-        let what = if count < *min {
-            "an argument is missing"
-        } else if count > *max {
-            "too many arguments"
-        } else {
-            return None;
-        };
-        Some(format!("{what}; usage: {name} {takes}"))
+impl About {
+    fn usage(&self) -> String {
+        let usage = format!("{} {}", self.name, self.takes);
+        usage.trim_end().to_owned()
     }
+}
 
-    /// What it does and takes.
-    pub(super) fn write_manual(self, out: &mut dyn Write) -> io::Result<()> {
-        let about = self.about();
-        writeln!(
-            out,
-            "{}: {}\n\nusage: {} {}",
-            about.name, about.does, about.name, about.takes
-        )
-    }
+/// What is wrong with the number of arguments of the command that has this name. A command may have several, and is
+/// spoken of under the one that was entered.
+pub(super) fn wrong_count(name: &str, count: usize) -> Option<String> {
+    let about = about_name(name)?;
+    let (min, max) = about.count;
+    let what = if count < min {
+        "an argument is missing"
+    } else if count > max {
+        "too many arguments"
+    } else {
+        return None;
+    };
+    Some(format!("{what}; usage: {}", about.usage()))
+}
 
-    fn about(self) -> &'static About {
-        let about = ABOUT.iter().find(|about| about.command == self);
-        about.expect("the table has every command")
-    }
+/// What the command that has this name does and takes; returns whether there is one.
+pub(super) fn write_manual(name: &str, out: &mut dyn Write) -> io::Result<bool> {
+    let Some(about) = about_name(name) else {
+        return Ok(false);
+    };
+    writeln!(out, "{name}: {}\n\nusage: {}", about.does, about.usage())?;
+    Ok(true)
+}
+
+fn about_name(name: &str) -> Option<&'static About> {
+    ABOUT.iter().find(|about| about.name == name)
 }
 
 /// The names of the commands, joined by commas.
@@ -83,12 +84,8 @@ pub(super) fn names(one_shot_only: bool) -> String {
 
 /// The list of the commands.
 pub(super) fn write_help(out: &mut dyn Write) -> io::Result<()> {
-    for About {
-        name, takes, does, ..
-    } in ABOUT
-    {
-        let usage = format!("{name} {takes}");
-        writeln!(out, "  {usage:<18} {does}")?;
+    for about in ABOUT {
+        writeln!(out, "  {:<18} {}", about.usage(), about.does)?;
     }
     writeln!(
         out,

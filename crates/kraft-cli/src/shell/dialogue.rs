@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Read, Write};
 use super::image::Image;
 use super::session::{Session, Then};
 use super::words;
+use crate::input::of_stdin;
 
 /// Carries out what is entered. Only who sits at a terminal is prompted, and gets names in columns.
 pub(super) fn run(image: &Image, out: &mut dyn Write) -> io::Result<()> {
@@ -24,7 +25,7 @@ pub(super) fn run(image: &Image, out: &mut dyn Write) -> io::Result<()> {
             session.say(">> ")?;
         }
         session.flush()?;
-        match read_line(&mut input)? {
+        match read_line(&mut input).map_err(of_stdin)? {
             Line::End => break,
             Line::TooLong => session.complain("a line is too long")?,
             Line::Text(line) => {

@@ -103,7 +103,7 @@ fn one_shot(name: &str, count: usize) -> Command {
             "{name}: only in the dialogue; without it there are {known}"
         )),
         Some(command) => {
-            if let Some(wrong) = command.wrong_count(count) {
+            if let Some(wrong) = commands::wrong_count(name, count) {
                 wrong_usage(&format!("{name}: {wrong}"));
             }
             command

@@ -95,7 +95,7 @@ impl<'a> Session<'a> {
             self.complain(&format!("{name}: no such command; there are {known}"))?;
             return Ok(Then::Next);
         };
-        if let Some(wrong) = command.wrong_count(arguments.len()) {
+        if let Some(wrong) = commands::wrong_count(name, arguments.len()) {
             self.complain(&format!("{name}: {wrong}"))?;
             return Ok(Then::Next);
         }
@@ -107,13 +107,7 @@ impl<'a> Session<'a> {
             Command::Help => commands::write_help(self.out)?,
             Command::History => self.history(arguments.first())?,
             Command::Ls => self.ls(arguments)?,
-            Command::Man => match Command::named(&arguments[0]) {
-                Some(command) => command.write_manual(self.out)?,
-                None => self.complain(&format!(
-                    "man: {}: no such command; help lists them",
-                    arguments[0]
-                ))?,
-            },
+            Command::Man => self.manual(&arguments[0])?,
             Command::Pwd => writeln!(self.out, "{}", shown(&self.at))?,
             Command::Tree => self.tree(arguments)?,
         }
@@ -231,6 +225,13 @@ impl<'a> Session<'a> {
             }
         }
         Ok(())
+    }
+
+    fn manual(&mut self, name: &str) -> io::Result<()> {
+        if commands::write_manual(name, self.out)? {
+            return Ok(());
+        }
+        self.complain(&format!("man: {name}: no such command; help lists them"))
     }
 
     fn history(&mut self, count: Option<&String>) -> io::Result<()> {

@@ -270,7 +270,14 @@ fn help_and_man_name_every_command() {
             "{name}"
         );
         let manual = dialogue(&image, None, &[&format!("man {name}")]);
-        assert!(manual.contains("\n\nusage: "), "{manual}");
+        assert!(manual.starts_with(&format!("{name}: ")), "{manual}");
+        let usage = manual.lines().next_back().unwrap();
+        assert!(usage.starts_with(&format!("usage: {name}")), "{manual}");
+        assert_eq!(usage.trim_end(), usage);
+    }
+    for name in ["exit", "quit", "help", "pwd"] {
+        let told = dialogue(&image, None, &[&format!("{name} now")]);
+        assert_eq!(told, format!("{name}: too many arguments; usage: {name}\n"));
     }
     let unknown = dialogue(&image, None, &["man dance", "dance"]);
     assert!(unknown.starts_with(
