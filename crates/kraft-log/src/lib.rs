@@ -89,7 +89,7 @@ pub mod format;
 mod in_range;
 mod index;
 pub mod info;
-mod java_date;
+pub mod java_date;
 pub mod java_properties;
 mod layout;
 pub mod meta_properties;

@@ -123,7 +123,7 @@ impl MetaProperties {
     /// The content of the file, with the keys in the order in which Kafka on JDK 17 writes them.
     #[must_use]
     pub fn format(&self, written_at_ms: i64) -> Vec<u8> {
-        let mut text = format!("#\n#{}\n", java_date::format(written_at_ms));
+        let mut text = format!("#\n#{}\n", java_date::date(written_at_ms));
         for (key, value) in self.entries(Order::Written) {
             java_properties::write_entry(&mut text, key, &value);
         }

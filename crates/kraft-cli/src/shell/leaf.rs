@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
+use kraft_log::java_date::iso;
 use kraft_metadata::record::{
     AccessControlEntryRecord, DelegationTokenRecord, RegisterBrokerRecord, RegisterControllerRecord,
     UserScramCredentialRecord,
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use super::image::{Image, Partition};
 use super::node::Leaf;
-use super::text::{iso_time, java_double};
+use super::text::java_double;
 
 /// The text of a leaf.
 pub(super) fn text<'a>(leaf: &Leaf<'a>) -> Cow<'a, str> {
@@ -42,7 +43,7 @@ fn provenance(image: &Image) -> String {
         "offset {}, epoch {}, time {}",
         at.offset,
         at.epoch,
-        iso_time(at.time_ms)
+        iso(at.time_ms)
     )
 }
 
