@@ -74,3 +74,13 @@ fn input_that_cannot_be_read_is_named() {
         assert_eq!(said.lines().count(), 1, "{arguments:?}: {said}");
     }
 }
+
+#[test]
+fn a_bootstrap_address_that_cannot_be_one_is_wrong_usage() {
+    for address in ["[::1:9093", "PLAINTEXT://localhost:9093", "local host:9093"] {
+        let arguments = ["features", "describe", "--bootstrap-controller", address];
+        let (code, said) = kraft(&arguments, Stdio::null());
+        assert_eq!(code, Some(2), "{address}: {said}");
+        assert!(said.contains("expected HOST:PORT"), "{address}: {said}");
+    }
+}

@@ -287,6 +287,19 @@ fn what_cannot_be_read_is_one_line_that_says_what_to_do() {
 }
 
 #[test]
+fn a_pipe_in_the_directory_is_not_waited_for() {
+    let folder = unpacked("small-stopped");
+    let mut mkfifo = Command::new("mkfifo");
+    mkfifo.arg(
+        folder
+            .path()
+            .join("__cluster_metadata-0/00000000000000099999.log"),
+    );
+    assert!(mkfifo.status().unwrap().success());
+    assert_eq!(shown(folder.path(), &["ls"]), "image\nlocal\n");
+}
+
+#[test]
 fn damage_is_one_line_with_file_and_byte() {
     let folder = unpacked("small-killed");
     let path = folder

@@ -26,7 +26,7 @@ impl FromStr for Address {
             .strip_prefix('[')
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host);
-        if host.is_empty() {
+        if host.is_empty() || !host.chars().all(in_hosts) {
             return Err(AddressError);
         }
         Ok(Address {
@@ -34,6 +34,11 @@ impl FromStr for Address {
             port: port.parse().map_err(|_| AddressError)?,
         })
     }
+}
+
+/// Whether a host that can be found may contain it: the characters that Kafka's tools take.
+fn in_hosts(character: char) -> bool {
+    character.is_ascii_alphanumeric() || matches!(character, '-' | '%' | '.' | '_' | ':')
 }
 
 impl fmt::Display for Address {
@@ -61,6 +66,13 @@ mod tests {
             (":9093", None),
             ("localhost:65536", None),
             ("localhost:x", None),
+            ("[fe80::1%eth0]:1", Some("[fe80::1%eth0]:1")),
+            ("under_score-1.example:1", Some("under_score-1.example:1")),
+            ("[::1:9093", None),
+            ("::1]:9093", None),
+            ("PLAINTEXT://localhost:9093", None),
+            ("local host:9093", None),
+            ("local\u{1b}host:9093", None),
         ] {
             let parsed = text.parse::<Address>().ok().map(|address| address.to_string());
             assert_eq!(parsed.as_deref(), expected, "{text}");
