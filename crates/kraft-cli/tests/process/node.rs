@@ -52,9 +52,15 @@ impl Node {
         fs::read_to_string(self.stderr()).unwrap()
     }
 
-    /// `kraft run`, by a shell that has done `before` in its own process.
+    /// `kraft run`, by a shell that has done `before` in its own process. What the tests themselves were started to ignore, as
+    /// under `nohup`, it does not.
     pub(crate) fn run(&self, before: &str, stdout: impl Into<Stdio>) -> Process<'_> {
-        let mut shell = Command::new("sh");
+        let mut shell = Command::new("env");
+        // Elsewhere a node does not see what it was started to ignore.
+        if cfg!(target_os = "linux") {
+            shell.arg("--default-signal");
+        }
+        shell.arg("sh");
         let line = format!("{before}\nexec \"$0\" run -c \"$1\"");
         shell.arg("-c").arg(line).arg(KRAFT).arg(self.config());
         let stderr = File::create(self.stderr()).unwrap();
