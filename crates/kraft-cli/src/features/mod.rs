@@ -4,6 +4,7 @@ mod dependencies;
 mod describe;
 mod feature_level;
 mod output;
+mod release;
 mod update;
 mod version_mapping;
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use kraft_metadata::feature::{Feature, METADATA_VERSION, MetadataVersion};
+use kraft_metadata::feature::{METADATA_VERSION, MetadataVersion};
 use thiserror::Error;
 
 use super::feature_level::{FeatureLevel, feature_name};
 use super::output::{self, Operation};
+use super::release::{UnknownRelease, levels, release};
 use crate::Outcome;
 use crate::client::{Bootstrap, FeatureChange};
 use crate::out::Out;
@@ -83,16 +84,12 @@ struct Manner {
     json: bool,
 }
 
-/// Why nothing was asked for, or not all was done.
+/// Not all was done. The outcomes have been printed.
 #[derive(Debug, PartialEq, Eq, Error)]
-enum UpdateError {
-    #[error(
-        "{option} {given}: no such release of Kafka up to 4.4; give one such as 4.4, or a level such as 4.4-IV2"
-    )]
-    Release { option: &'static str, given: String },
-    /// The outcomes have been printed.
-    #[error("{failed} out of {all} operation(s) failed.")]
-    Failed { failed: usize, all: usize },
+#[error("{failed} out of {all} operation(s) failed.")]
+struct Failed {
+    failed: usize,
+    all: usize,
 }
 
 pub(crate) fn upgrade(bootstrap: Bootstrap, arguments: &UpgradeArguments) -> Outcome {
@@ -156,7 +153,7 @@ fn update(
     let failed = outcomes.iter().filter(|outcome| outcome.code.is_error()).count();
     if failed > 0 {
         let all = outcomes.len();
-        return Err(UpdateError::Failed { failed, all }.into());
+        return Err(Failed { failed, all }.into());
     }
     told.map_err(|error| {
         let state = if manner.dry_run { "nothing" } else { "all" };
@@ -174,7 +171,7 @@ impl Wanted {
         writeln!(Out::report(), "{DEPRECATED}")
     }
 
-    fn levels(&self, change: FeatureChange) -> Result<BTreeMap<String, i16>, UpdateError> {
+    fn levels(&self, change: FeatureChange) -> Result<BTreeMap<String, i16>, UnknownRelease> {
         if let Some(given) = &self.release_version {
             return Ok(release_levels(release("--release-version", given)?, change));
         }
@@ -195,21 +192,10 @@ impl Wanted {
 
 /// What a cluster of a release starts with. An upgrade leaves out what would be off.
 fn release_levels(version: MetadataVersion, change: FeatureChange) -> BTreeMap<String, i16> {
-    let others = Feature::ALL
-        .iter()
-        .map(|feature| (feature.name, feature.default_level(version)));
-    std::iter::once((METADATA_VERSION, version.level()))
-        .chain(others)
+    levels(version)
         .filter(|(_, level)| change != FeatureChange::Upgrade || *level > 0)
         .map(|(name, level)| (name.to_owned(), level))
         .collect()
-}
-
-fn release(option: &'static str, given: &str) -> Result<MetadataVersion, UpdateError> {
-    MetadataVersion::from_name(given).ok_or_else(|| UpdateError::Release {
-        option,
-        given: given.to_owned(),
-    })
 }
 
 fn add(levels: &mut BTreeMap<String, i16>, name: &str, level: i16) {
@@ -224,7 +210,7 @@ const DEPRECATED: &str = " `metadata` flag is deprecated and may be removed in a
 mod tests {
     use super::*;
 
-    fn levels(release: &str, change: FeatureChange) -> String {
+    fn shown(release: &str, change: FeatureChange) -> String {
         let version = MetadataVersion::from_name(release).unwrap();
         let levels = release_levels(version, change);
         let one = |(name, level): (&String, &i16)| format!("{name}={level}");
@@ -234,16 +220,16 @@ mod tests {
     #[test]
     fn an_upgrade_to_a_release_turns_nothing_off() {
         assert_eq!(
-            levels("3.9", FeatureChange::Upgrade),
+            shown("3.9", FeatureChange::Upgrade),
             "kraft.version=1 metadata.version=21"
         );
-        assert_eq!(levels("3.8", FeatureChange::Upgrade), "metadata.version=20");
+        assert_eq!(shown("3.8", FeatureChange::Upgrade), "metadata.version=20");
     }
 
     #[test]
     fn a_downgrade_to_a_release_turns_off_what_it_does_not_have() {
         assert_eq!(
-            levels("4.0", FeatureChange::SafeDowngrade),
+            shown("4.0", FeatureChange::SafeDowngrade),
             "eligible.leader.replicas.version=0 group.version=1 kraft.version=1 metadata.version=25 \
              share.version=0 streams.version=0 transaction.version=2"
         );
