@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "common/recorded.rs"]
+mod recorded;
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,12 +17,10 @@ use std::time::{Duration, Instant};
 use kraft_cli::local::contents_of;
 
 use common::Process;
+use recorded::unpack;
 
 const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 const LIMIT: Duration = Duration::from_secs(120);
-
-/// Recorded from Apache Kafka 4.4.0; their README says how.
-const DIRECTORIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kraft-log/tests/vectors/dirs");
 
 #[derive(Clone, Copy)]
 enum Voters {
@@ -116,22 +116,6 @@ fn a_cluster_starts_from_an_old_format_too() {
         let expected = format!("{{\"name\":\"metadata.version\",\"featureLevel\":{level}}}");
         assert!(printed.contains(&expected), "{expected} in {printed}");
     }
-}
-
-/// The archive holds the content of `log.dirs`, in a folder or not.
-fn unpack(name: &str, folder: &Path) {
-    let archive = format!("{DIRECTORIES}/{name}.tar.gz");
-    let status = Command::new("tar")
-        .args(["xzf", &archive, "-C"])
-        .arg(folder)
-        .status()
-        .unwrap();
-    assert!(status.success(), "{name}: tar ends with {status}");
-    assert!(
-        folder.join("meta.properties").exists(),
-        "{name}: {:?}",
-        fs::read_dir(folder).unwrap().collect::<Vec<_>>()
-    );
 }
 
 fn configure(data: &Path, voters: Voters) -> std::path::PathBuf {

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "common/recorded.rs"]
+mod recorded;
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -21,9 +23,6 @@ const KRAFT: &str = env!("CARGO_BIN_EXE_kraft");
 const LIMIT: Duration = Duration::from_secs(120);
 const LOG: &str = "__cluster_metadata-0/00000000000000000000.log";
 
-/// Recorded from Apache Kafka 4.4.0; their README says how.
-const DIRECTORIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kraft-log/tests/vectors/dirs");
-
 /// A directory that Kafka wrote, and a configuration for it beside it.
 struct Node {
     folder: tempfile::TempDir,
@@ -35,9 +34,7 @@ impl Node {
             folder: tempfile::tempdir().unwrap(),
         };
         fs::create_dir(node.data()).unwrap();
-        let mut tar = Command::new("tar");
-        tar.arg("xzf").arg(format!("{DIRECTORIES}/{name}.tar.gz"));
-        assert!(tar.arg("-C").arg(node.data()).status().unwrap().success());
+        recorded::unpack(name, &node.data());
         let text = format!(
             "process.roles=controller\nnode.id=1\nlog.dirs={}\ncontroller.listener.names=CONTROLLER\n\
              listeners=CONTROLLER://127.0.0.1:0\ncontroller.quorum.bootstrap.servers=127.0.0.1:1\n",

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "common/recorded.rs"]
+mod recorded;
 
 use std::fs;
 use std::io::{Read, Write};
@@ -15,11 +17,10 @@ use common::Process;
 
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Recorded from Apache Kafka 4.4.0; their READMEs say how.
+/// Recorded from Apache Kafka 4.4.0; their README says how.
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/shell");
-const DIRECTORIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kraft-log/tests/vectors/dirs");
 
-fn recorded(name: &str) -> PathBuf {
+fn file(name: &str) -> PathBuf {
     Path::new(FILES).join(name)
 }
 
@@ -54,10 +55,7 @@ fn dialogue(path: &Path, lines: &str) -> (String, String, Option<i32>) {
 
 fn unpacked(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let archive = PathBuf::from(DIRECTORIES).join(format!("{name}.tar.gz"));
-    let mut tar = Command::new("tar");
-    tar.arg("xzf").arg(archive).arg("-C").arg(folder.path());
-    assert!(tar.status().unwrap().success());
+    recorded::unpack(name, folder.path());
     folder
 }
 
@@ -92,8 +90,8 @@ fn snapshots_and_segments_have_the_tree_that_kafkas_tool_shows() {
         "upgrade.log",
     ];
     for name in names {
-        let theirs = fs::read_to_string(recorded(&format!("{name}.tree"))).unwrap();
-        let ours = shown(&recorded(name), &["tree", "/"]);
+        let theirs = fs::read_to_string(file(&format!("{name}.tree"))).unwrap();
+        let ours = shown(&file(name), &["tree", "/"]);
         assert_eq!(comparable(&ours), comparable(&theirs), "{name}");
         assert!(comparable(&ours).len() > 60, "{name}");
     }
@@ -101,8 +99,8 @@ fn snapshots_and_segments_have_the_tree_that_kafkas_tool_shows() {
 
 #[test]
 fn commands_print_what_those_of_kafkas_tool_print() {
-    let path = recorded("upgrade-228-1.checkpoint");
-    let lines = fs::read_to_string(recorded("one-shot.jsonl")).unwrap();
+    let path = file("upgrade-228-1.checkpoint");
+    let lines = fs::read_to_string(file("one-shot.jsonl")).unwrap();
     for line in lines.lines() {
         let case: serde_json::Value = serde_json::from_str(line).unwrap();
         let command: Vec<_> = case["command"]
@@ -123,10 +121,7 @@ fn commands_print_what_those_of_kafkas_tool_print() {
 
 #[test]
 fn quotas_of_defaults_have_a_name_and_a_value() {
-    let tree = shown(
-        &recorded("main-444-2.checkpoint"),
-        &["tree", "image/clientQuotas"],
-    );
+    let tree = shown(&file("main-444-2.checkpoint"), &["tree", "image/clientQuotas"]);
     assert!(
         tree.starts_with("clientId(<default>):\n  controller_mutation_rate:\n    3.5\n"),
         "{tree}"
@@ -159,7 +154,7 @@ fn a_directory_is_shown_up_to_the_end_of_its_log() {
 
 #[test]
 fn json_has_an_object_for_each_place() {
-    let path = recorded("upgrade-228-1.checkpoint");
+    let path = file("upgrade-228-1.checkpoint");
     let output = shell(&path, &["--json", "cat", "image/features/*", "image/nope"]);
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(output.stderr, b"kraft: cat: image/nope: no such place\n");
@@ -182,7 +177,7 @@ fn json_has_an_object_for_each_place() {
 
 #[test]
 fn a_dialogue_on_a_pipe_has_no_prompts() {
-    let path = recorded("upgrade-228-1.checkpoint");
+    let path = file("upgrade-228-1.checkpoint");
     let lines = "cd image/topics\npwd\n\nls\nls byName/t-8\ncat byName/t-8/name nope\nhistory 2\nexit\npwd\n";
     let expected = "/image/topics\nbyId\nbyName\n0\n1\nid\nname\nt-8\ncat: nope: no such place\n    \
                     4  cat byName/t-8/name nope\n    5  history 2\n";
@@ -197,7 +192,7 @@ fn a_dialogue_on_a_pipe_has_no_prompts() {
 
 #[test]
 fn a_line_without_an_end_is_not_kept() {
-    let path = recorded("upgrade-228-1.checkpoint");
+    let path = file("upgrade-228-1.checkpoint");
     let long = format!("ls {}\npwd\n", "a".repeat(1_000_000));
     assert_eq!(dialogue(&path, &long).0, "a line is too long\n/\n");
     assert_eq!(dialogue(&path, "cat 'image\n").0, "a ' has no end\n");
@@ -205,7 +200,7 @@ fn a_line_without_an_end_is_not_kept() {
 
 #[test]
 fn what_is_not_there_fails_and_what_is_no_command_is_wrong_usage() {
-    let path = recorded("upgrade-228-1.checkpoint");
+    let path = file("upgrade-228-1.checkpoint");
     let missing = shell(&path, &["ls", "image/nope", "local", "x*"]);
     assert_eq!(missing.status.code(), Some(1));
     assert_eq!(missing.stdout, b"commitId\nversion\n");
@@ -348,7 +343,7 @@ fn a_reader_that_has_seen_enough_is_no_failure() {
     let mut kraft = Command::new(env!("CARGO_BIN_EXE_kraft"));
     kraft
         .arg("shell")
-        .arg(recorded("main.log"))
+        .arg(file("main.log"))
         .args(["tree"; 1])
         .args(["/"; 100]);
     let mut running = kraft

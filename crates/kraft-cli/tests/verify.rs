@@ -3,22 +3,19 @@
 // A failing unwrap is how a test fails, in its helpers too.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/recorded.rs"]
+mod recorded;
+
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 const SEGMENT: &str = "__cluster_metadata-0/00000000000000000000.log";
 
-/// Recorded from Apache Kafka 4.4.0; their README says how.
-const DIRECTORIES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../kraft-log/tests/vectors/dirs");
-
 fn unpacked(name: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let archive = PathBuf::from(DIRECTORIES).join(format!("{name}.tar.gz"));
-    let mut tar = Command::new("tar");
-    tar.arg("xzf").arg(archive).arg("-C").arg(folder.path());
-    assert!(tar.status().unwrap().success());
+    recorded::unpack(name, folder.path());
     folder
 }
 
